@@ -1,0 +1,88 @@
+"""Endpoints: the URLs that are measured."""
+
+from __future__ import annotations
+
+import enum
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from lastbyte.domain.errors import InvalidInput
+
+
+class EndpointKind(enum.StrEnum):
+    """What a fetch of the endpoint means."""
+
+    OBJECT = "object"
+    PAGE = "page"
+
+
+class Origin(enum.StrEnum):
+    """Where the endpoint lives. Testbed results are never shown as production ones."""
+
+    PRODUCTION = "production"
+    TESTBED = "testbed"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One URL to measure."""
+
+    id: str
+    """Stable slug, for example ``google-100KB`` or ``testbed-caddy-1MB``."""
+    provider: str
+    url: str
+    size_label: str
+    """Nominal size as people say it: ``100KB``, ``1MB``, ``5MB``; ``small``, ``medium``, ``large`` for pages."""
+    kind: EndpointKind = EndpointKind.OBJECT
+    origin: Origin = Origin.PRODUCTION
+    expected_bytes: int | None = None
+    """Body size to assert, in bytes; None: not asserted."""
+    base_rtt_ms: float = 0.0
+    """Round-trip time in ms that the box adds to stand for this origin's distance; 0 for production."""
+
+    @property
+    def host(self) -> str:
+        """Host name of the URL, lower case."""
+        return urlsplit(self.url).hostname or ""
+
+    @property
+    def port(self) -> int:
+        """Port of the URL; 443 when it names none."""
+        return urlsplit(self.url).port or 443
+
+
+def validate_url(url: str, field: str = "url") -> None:
+    """Raise InvalidInput unless ``url`` is an absolute https URL that a client can fetch."""
+    if any(c.isspace() or ord(c) < 32 for c in url):
+        raise InvalidInput(field, f"{url!r} holds white space or control characters.", "Percent-encode them.")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as exc:
+        raise InvalidInput(field, f"{url!r} is not a URL: {exc}.", "Example: https://example.org/file") from exc
+    if parts.scheme != "https":
+        raise InvalidInput(
+            field,
+            f"{url!r} does not start with https://.",
+            "HTTP/2 and HTTP/3 are compared over TLS; give an https URL.",
+        )
+    if not parts.hostname:
+        raise InvalidInput(field, f"{url!r} names no host.", "Example: https://example.org/file")
+    if parts.username or parts.password:
+        raise InvalidInput(field, "the URL holds a user name or password.", "Leave credentials out.")
+    if port == 0:
+        raise InvalidInput(field, "port 0 can't be connected to.", "Leave the port out for 443.")
+
+
+_SIZE = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>B|KB|MB|GB)", re.IGNORECASE)
+_PAGE_ORDER = {"small": 1.0, "medium": 2.0, "large": 3.0}
+
+
+def size_order(label: str) -> float:
+    """Sort key that puts 100KB before 1MB before 5MB, and small before medium before large; others first."""
+    match = _SIZE.fullmatch(label)
+    if match:
+        factor = {"b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9}[match["unit"].lower()]
+        return float(match["number"]) * factor
+    return _PAGE_ORDER.get(label, 0.0)

@@ -1,0 +1,142 @@
+"""Trials: one fetch by one client, its timings or its failure, and the proof of the link it ran on."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+class FailureKind(enum.StrEnum):
+    """Closed vocabulary of failures; ``unknown`` keeps the raw text in ``Failure.detail``."""
+
+    DNS = "dns"
+    """The host name has no address."""
+    REFUSED = "refused"
+    """The connection was refused (TCP RST, ICMP unreachable)."""
+    CONNECT_TIMEOUT = "connect-timeout"
+    """No connection within the limit: a censored observation."""
+    TIMEOUT = "timeout"
+    """Connected, but the last byte did not come within the limit: a censored observation."""
+    TLS = "tls"
+    """Certificate or TLS handshake failure."""
+    PROTOCOL = "protocol"
+    """The protocol that was asked for was not spoken (no H3 there, or a fallback)."""
+    HTTP_STATUS = "http-status"
+    """Answered, but not with 200."""
+    SHORT_BODY = "short-body"
+    """Fewer bytes than announced or expected: the transfer broke off."""
+    RESET = "reset"
+    """The peer closed or reset the connection or the stream midway."""
+    PATH_LOST = "path-lost"
+    """The link under the trial died; says nothing about the endpoint."""
+    CLIENT_CRASH = "client-crash"
+    """The client program died by a signal or could not be started."""
+    UNKNOWN = "unknown"
+    """Anything else; the raw text is kept."""
+
+
+CENSORED: frozenset[FailureKind] = frozenset({FailureKind.CONNECT_TIMEOUT, FailureKind.TIMEOUT})
+"""Kinds that say "TTLB is at least the limit" rather than "no observation"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a trial gave no TTLB."""
+
+    kind: FailureKind
+    detail: str
+    """What the client said, raw."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Phases of one fetch, in seconds from the start of the connection (name resolution excluded).
+
+    TTLB is from the start of the connection to the last body byte at the client; for curl
+    ``time_total - time_namelookup`` (curl(1), --write-out).
+    """
+
+    handshake_s: float
+    """Start to TLS (or QUIC) handshake done: curl's time_appconnect."""
+    ttfb_s: float
+    """Start to first response byte: curl's time_starttransfer."""
+    ttlb_s: float
+    """Start to last body byte."""
+
+    @property
+    def wait_s(self) -> float:
+        """Handshake done to first byte."""
+        return self.ttfb_s - self.handshake_s
+
+    @property
+    def transfer_s(self) -> float:
+        """First byte to last byte."""
+        return self.ttlb_s - self.ttfb_s
+
+
+@dataclass(frozen=True, slots=True)
+class DirectionCounters:
+    """What a direction's qdisc did while one trial ran (differences of its counters)."""
+
+    sent_packets: int
+    sent_bytes: int
+    dropped_packets: int
+    """Random loss and queue overflow together, as netem counts them."""
+    backlog_packets: int
+    """Packets still queued when the trial ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkProof:
+    """What the link did during one trial."""
+
+    downlink: DirectionCounters
+    uplink: DirectionCounters
+    udp_rcvbuf_errors: int = 0
+    """Increase of UdpRcvbufErrors in the client's namespace (/proc/net/snmp)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What one run of a client gave, before it is tied to a campaign."""
+
+    started_at: datetime
+    """UTC."""
+    timings: Timings | None
+    """None exactly when ``failure`` is set."""
+    failure: Failure | None
+    exit_code: int
+    http_status: int | None = None
+    http_version: str | None = None
+    """``2`` or ``3``, as the client reports it."""
+    body_bytes: int | None = None
+    remote_address: str | None = None
+    elapsed_s: float = 0.0
+    """Wall time of the client process, in seconds; the censoring limit for time-outs."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Response headers that tell the edge: age, via, server, cf-ray, x-cache, alt-svc."""
+
+    @property
+    def ok(self) -> bool:
+        """True when the trial has a TTLB."""
+        return self.failure is None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One observation in its place in a cell."""
+
+    round_index: int
+    """0 is the warm-up round: stored, not counted."""
+    client_id: str
+    position: int
+    """Place of the arm within its round, from 0."""
+    observation: Observation
+    proof: LinkProof | None = None
+
+    @property
+    def is_warmup(self) -> bool:
+        """True for round 0."""
+        return self.round_index == 0
