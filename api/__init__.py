@@ -1,0 +1,1 @@
+"""REST API: routes, schemas, errors."""

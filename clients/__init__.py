@@ -1,0 +1,1 @@
+"""Client variants as data, and how each is built."""

@@ -1,0 +1,1 @@
+"""Dash: pages, figures, callbacks and the REST client."""

@@ -1,0 +1,1 @@
+"""The shaped path: profile to tc arguments, boxes, probing and proof, uplinks."""

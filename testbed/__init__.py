@@ -1,0 +1,1 @@
+"""Local origins that stand in for production: servers, certificates, objects."""

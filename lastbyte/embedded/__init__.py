@@ -1,0 +1,1 @@
+"""PostgreSQL, Valkey and the whole system as child processes, without Docker."""

@@ -1,0 +1,1 @@
+"""Use cases: what a user can do with campaigns, cells and heatmaps."""

@@ -1,0 +1,1 @@
+"""Statistics of trials; pure, NumPy and SciPy."""
