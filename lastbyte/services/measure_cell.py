@@ -1,0 +1,133 @@
+"""Measure one cell: its rounds, each arm once per round in seeded random order, warm-up first.
+
+This is the same code for a Celery worker and for ``lastbyte measure``; they differ in where trials go.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from lastbyte.domain.campaign import order_of_arms
+from lastbyte.domain.client import Client
+from lastbyte.domain.errors import ClientUnavailable, PathLost, ResolutionFailed
+from lastbyte.domain.trial import Failure, FailureKind, LinkProof, Observation, Trial
+from lastbyte.ports import CellPlan, CellProof, CellStore, ClientRunner, Resolver, Target
+from lastbyte.services.link import Link
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a measurement needs at hand."""
+
+    link: Link
+    runner: ClientRunner
+    resolver: Resolver
+    stop: threading.Event
+    """Set to end after the trial under way, which is then thrown away: it was cut short."""
+
+
+def measure_cell(cell_id: int, worker: str, store: CellStore, bench: Bench, lease_s: float) -> bool:
+    """Measure what is left of a cell and store each trial as it ends.
+
+    True when the cell is done; False when it was not ours to take, was cancelled or handed back.
+    Raises PathUnavailable or PathLost when this machine has no working path; the cell is handed back first.
+    """
+    plan = store.claim(cell_id, worker, lease_s)
+    if plan is None:
+        return False
+    finished = False
+    try:
+        run = CellRun(plan, bench)
+        store.store_proof(cell_id, worker, run.prove())
+        for trial in run.trials():
+            if not store.store_trial(cell_id, worker, trial):
+                return False
+        finished = not bench.stop.is_set()
+        if finished:
+            store.finish(cell_id, worker)
+    finally:
+        if not finished:
+            store.release(cell_id, worker)
+    return finished
+
+
+class CellRun:
+    """The trials of one cell, as an iterator that does the measuring."""
+
+    def __init__(self, plan: CellPlan, bench: Bench) -> None:
+        self._plan = plan
+        self._bench = bench
+        self._target: Target | None = None
+        self._unresolved = ""
+
+    def prove(self) -> CellProof:
+        """Resolve and pin the address, shape the link and probe it: what holds for all trials of the cell.
+
+        An endpoint that does not resolve is not an error here: its trials become failures of kind ``dns``.
+        """
+        plan, bench = self._plan, self._bench
+        try:
+            self._target = bench.resolver.resolve(plan.endpoint)
+        except ResolutionFailed as exc:
+            self._unresolved = str(exc)
+        rtt = bench.link.shape(plan.profile, plan.endpoint.base_rtt_ms)
+        target = self._target
+        return CellProof(
+            box_kind=bench.link.box_kind,
+            address=target.address if target else "",
+            resolution_s=target.resolution_s if target else 0.0,
+            rtt=rtt,
+            commands={c.id: bench.runner.command_for(c, target, plan.timeout_s) for c in plan.clients if target},
+            builds={c.id: bench.runner.build_of(c) for c in plan.clients if self._is_installed(c)},
+        )
+
+    def trials(self) -> Iterator[Trial]:
+        """Run what is left, round by round; ends early when ``stop`` is set."""
+        plan = self._plan
+        arms = {client.id: client for client in plan.clients}
+        for round_index in range(plan.rounds + 1):
+            order = order_of_arms(plan.seed, plan.endpoint.id, plan.profile.name, round_index, list(arms))
+            for position, client_id in enumerate(order):
+                if (round_index, client_id) in plan.done:
+                    continue
+                if self._bench.stop.is_set():
+                    return
+                observation, proof = self._observe(arms[client_id])
+                if self._bench.stop.is_set():
+                    return
+                yield Trial(round_index, client_id, position, observation, proof)
+
+    def _observe(self, client: Client) -> tuple[Observation, LinkProof | None]:
+        if self._target is None:
+            return failed(FailureKind.DNS, self._unresolved), None
+        link = self._bench.link
+        link.restore()
+        observation: Observation | None = None
+        try:
+            observation = self._bench.runner.run(client, self._target, link.command_prefix(), self._plan.timeout_s)
+            return observation, link.proof_since_last()
+        except PathLost as exc:
+            started_at = observation.started_at if observation else None
+            return failed(FailureKind.PATH_LOST, str(exc), started_at), None
+        except ClientUnavailable as exc:
+            return failed(FailureKind.CLIENT_CRASH, str(exc)), None
+
+    def _is_installed(self, client: Client) -> bool:
+        try:
+            self._bench.runner.build_of(client)
+        except ClientUnavailable:
+            return False
+        return True
+
+
+def failed(kind: FailureKind, detail: str, started_at: datetime | None = None) -> Observation:
+    """An observation of a fetch that could not even be tried, or whose link died under it."""
+    return Observation(
+        started_at=started_at or datetime.now(UTC),
+        timings=None,
+        failure=Failure(kind, detail),
+        exit_code=-1,
+    )

@@ -1,0 +1,110 @@
+"""Measure one URL here and now, without a database: the same runner and path as a campaign."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from lastbyte.domain.client import Client, Protocol
+from lastbyte.domain.endpoint import Endpoint
+from lastbyte.domain.errors import InvalidInput
+from lastbyte.domain.profile import Profile
+from lastbyte.domain.trial import Trial
+from lastbyte.ports import CellPlan, CellProof
+from lastbyte.services.measure_cell import Bench, CellRun
+from lastbyte.stats.paired import Comparison, Verdict, compare, paired_rounds
+from lastbyte.stats.tolerance import rtt_out_of_tolerance
+
+
+@dataclass(frozen=True, slots=True)
+class CellResult:
+    """All of one profile's trials and what its link was."""
+
+    profile: Profile
+    clients: tuple[Client, ...]
+    proof: CellProof
+    trials: list[Trial] = field(default_factory=list)
+
+    def counted(self, client_id: str) -> list[Trial]:
+        """Trials of one arm, the warm-up left out."""
+        return [t for t in self.trials if t.client_id == client_id and not t.is_warmup]
+
+    def ttlb_s(self, client_id: str) -> dict[int, float]:
+        """TTLB in seconds by round, for the rounds in which the arm succeeded."""
+        return {
+            t.round_index: t.observation.timings.ttlb_s
+            for t in self.counted(client_id)
+            if t.observation.timings is not None
+        }
+
+    def median_ttlb_s(self, client_id: str) -> float | None:
+        """Median TTLB in seconds; None when no round succeeded."""
+        values = self.ttlb_s(client_id).values()
+        return statistics.median(values) if values else None
+
+    @property
+    def unproven_reason(self) -> str:
+        """Why the link can't be believed; empty when it was in tolerance."""
+        return rtt_out_of_tolerance(self.proof.rtt.requested_ms, self.proof.rtt.samples_ms)
+
+    def against(self, baseline_id: str, candidate_id: str) -> Comparison:
+        """Candidate against baseline; ``unproven`` when the link was out of tolerance."""
+        result = compare(*paired_rounds(self.ttlb_s(baseline_id), self.ttlb_s(candidate_id)))
+        if self.unproven_reason and result.verdict is not Verdict.NO_DATA:
+            return Comparison(
+                result.n, result.diff_pct, result.ci_low_pct, result.ci_high_pct, Verdict.UNPROVEN, result.confidence
+            )
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class OneShot:
+    """What to measure."""
+
+    endpoint: Endpoint
+    profiles: tuple[Profile, ...]
+    clients: tuple[Client, ...]
+    rounds: int
+    seed: int
+    timeout_s: float = 60.0
+
+    @property
+    def trials_planned(self) -> int:
+        """Number of trials, the warm-up rounds included."""
+        return len(self.profiles) * len(self.clients) * (self.rounds + 1)
+
+
+def measure(job: OneShot, bench: Bench, on_trial: Callable[[Profile, Trial], None]) -> list[CellResult]:
+    """Run every profile's rounds; ``on_trial`` is called as each trial ends.
+
+    Ends early, with what was measured, when ``bench.stop`` is set.
+    """
+    results = []
+    for index, profile in enumerate(job.profiles):
+        plan = CellPlan(
+            cell_id=index,
+            campaign_id="one-shot",
+            seed=job.seed,
+            rounds=job.rounds,
+            endpoint=job.endpoint,
+            profile=profile,
+            clients=job.clients,
+            timeout_s=job.timeout_s,
+        )
+        run = CellRun(plan, bench)
+        result = CellResult(profile, job.clients, run.prove())
+        results.append(result)
+        for trial in run.trials():
+            result.trials.append(trial)
+            on_trial(profile, trial)
+        if bench.stop.is_set():
+            break
+    return results
+
+
+def baseline_of(clients: Sequence[Client]) -> Client:
+    """The arm others are compared with: the first that speaks H2, else the first. Raises InvalidInput for none."""
+    if not clients:
+        raise InvalidInput("clients", "is empty.", "Name at least one.")
+    return next((c for c in clients if c.protocol is Protocol.H2), clients[0])
