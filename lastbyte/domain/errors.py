@@ -9,7 +9,8 @@ LastbyteError
     ├── PathUnavailable     no box can be made here (no root, no TUN, no guest kernel, ...)
     ├── PathLost            a box that was up is gone; the trial on it is a failure, the path is rebuilt
     ├── ClientUnavailable   a client's program is not installed
-    └── ResolutionFailed    a host name has no address
+    ├── ResolutionFailed    a host name has no address
+    └── StoreUnavailable    the database can't be reached now; the same call may work later
 
 A failed measurement is not an error: it is a trial with a failure (see ``lastbyte.domain.trial``).
 Errors know no HTTP status; only ``api`` maps them.
@@ -77,3 +78,7 @@ class ClientUnavailable(Unavailable):
 
 class ResolutionFailed(Unavailable):
     """A host name has no address."""
+
+
+class StoreUnavailable(Unavailable):
+    """The database can't be used now; nothing was changed, and the same call may work later."""
