@@ -1,0 +1,1 @@
+"""The command line: where everything is wired for one process."""

@@ -1,0 +1,141 @@
+"""``lastbyte measure``: one URL, here and now, no server and no database."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from lastbyte.cli import report
+from lastbyte.domain.campaign import MAX_ROUNDS
+from lastbyte.domain.client import expand_clients
+from lastbyte.domain.endpoint import Origin, validate_url
+from lastbyte.domain.errors import InvalidInput, UnknownName
+from lastbyte.domain.profile import Profile
+from lastbyte.domain.trial import Trial
+from lastbyte.services.one_shot import OneShot, measure
+
+EXIT_INTERRUPTED = 130
+
+
+def measure_command(
+    url: Annotated[str, typer.Argument(help="The https URL to fetch.", metavar="URL")],
+    rounds: Annotated[int, typer.Option("--rounds", "-n", help="Counted rounds; one warm-up round comes on top.")] = 10,
+    directory: Annotated[
+        Path | None, typer.Option("--dir", "-d", help="Folder for the results as JSON; made when it is missing.")
+    ] = None,
+    profile: Annotated[
+        list[str] | None,
+        typer.Option("--profile", "-p", help="Network condition; may be given again. Default: unshaped."),
+    ] = None,
+    client: Annotated[
+        list[str] | None,
+        typer.Option("--client", "-c", help="Client or program; may be given again. Default: curl-quiche (H2 and H3)."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the order of arms; drawn and printed when left out.")
+    ] = None,
+    timeout_s: Annotated[float, typer.Option("--timeout", help="Limit of one trial, in seconds.", min=0.1)] = 60.0,
+    box: Annotated[str, typer.Option(help="What shapes the link: auto, kernel or uml.")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON on standard output.")] = False,
+) -> None:
+    """Compare HTTP/2 and HTTP/3 for one URL: interleaved rounds through a shaped link that is probed first.
+
+    Examples:
+
+      lastbyte measure https://example.org/file.bin
+
+      lastbyte measure https://example.org/file.bin -n 20 -p baseline -p loss-1 -d results
+
+      lastbyte measure https://testbed-caddy.test/1MB.bin -p delay-50     (local stand-in, no Internet needed)
+    """
+    from lastbyte.cli import wiring  # noqa: PLC0415 - heavy, and --help must be quick
+
+    validate_url(url, "URL")
+    if not 1 <= rounds <= MAX_ROUNDS:
+        raise InvalidInput("--rounds", f"{rounds} is out of range.", f"Use 1 to {MAX_ROUNDS}.")
+    profiles = _chosen_profiles(profile or ["unshaped"], wiring.profiles())
+    clients = expand_clients(client or ["curl-quiche"], wiring.clients(), "--client")
+    if directory is not None:
+        _make_directory(directory)
+    console = Console(stderr=True)
+    chosen_seed = seed if seed is not None else random.SystemRandom().randrange(2**31)
+    endpoint = wiring.endpoint_for(url)
+    stop = threading.Event()
+    with wiring.testbed_for(endpoint), wiring.bench(stop, box) as bench, _stop_on_signals(stop, bench.runner):
+        job = OneShot(endpoint, profiles, tuple(clients), rounds, chosen_seed, timeout_s)
+        started_at = datetime.now(UTC)
+        with _progress(console, job) as tick:
+            results = measure(job, bench, tick)
+    document = report.document(job, results, started_at, interrupted=stop.is_set())
+    if directory is not None:
+        file = report.write(document, directory, endpoint)
+        console.print(f"Results: {file}", highlight=False, soft_wrap=True)
+    if as_json:
+        sys.stdout.write(report.dumps(document))
+    else:
+        report.print_tables(Console(), job, results)
+    if stop.is_set():
+        raise typer.Exit(EXIT_INTERRUPTED)
+
+
+def _chosen_profiles(names: list[str], known: dict[str, Profile]) -> tuple[Profile, ...]:
+    for name in names:
+        if name not in known:
+            raise UnknownName("--profile", "profile", name, list(known))
+    return tuple(known[name] for name in dict.fromkeys(names))
+
+
+def _make_directory(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        raise InvalidInput("--dir", f"{directory} can't be made: {exc.strerror}.", "Choose another folder.") from exc
+
+
+@contextlib.contextmanager
+def _stop_on_signals(stop: threading.Event, runner: object) -> Iterator[None]:
+    """Ctrl-C and SIGTERM end after the trial under way; what was measured is still reported."""
+
+    def handle(_number: int, _frame: object) -> None:
+        stop.set()
+        terminate = getattr(runner, "terminate_current", None)
+        if terminate is not None:
+            terminate()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _progress(console: Console, job: OneShot) -> Iterator[report.Ticker]:
+    where = "testbed " if job.endpoint.origin is Origin.TESTBED else ""
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[last]}"),
+        console=console,
+        transient=True,
+    ) as progress:
+        task = progress.add_task(f"{where}{job.endpoint.host}", total=job.trials_planned, last="probing the link")
+
+        def tick(profile: Profile, trial: Trial) -> None:
+            progress.update(task, advance=1, last=f"{profile.name} {trial.client_id} {report.outcome(trial)}")
+
+        yield tick

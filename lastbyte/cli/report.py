@@ -1,0 +1,166 @@
+"""What ``lastbyte measure`` says: tables for people, JSON for programs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from lastbyte.domain.endpoint import Endpoint, Origin
+from lastbyte.domain.profile import Profile
+from lastbyte.domain.trial import Trial
+from lastbyte.services.one_shot import CellResult, OneShot, baseline_of
+from lastbyte.stats.paired import Comparison, Verdict
+
+Ticker = Callable[[Profile, Trial], None]
+
+FORMAT = "lastbyte-measure/1"
+
+_WORDS = {
+    Verdict.H3_FASTER: "faster",
+    Verdict.H2_FASTER: "slower",
+}
+_COLOURS = {Verdict.H3_FASTER: "blue", Verdict.H2_FASTER: "red", Verdict.UNPROVEN: "yellow"}
+
+
+def outcome(trial: Trial) -> str:
+    """One trial in a word or a time."""
+    observation = trial.observation
+    if observation.timings is not None:
+        return f"{observation.timings.ttlb_s * 1000:.1f} ms"
+    return observation.failure.kind.value if observation.failure else "?"
+
+
+def print_tables(console: Console, job: OneShot, results: list[CellResult]) -> None:
+    """A table per profile: TTLB per arm and the difference to the baseline arm."""
+    baseline = baseline_of(job.clients)
+    for result in results:
+        table = Table(title=_title(job.endpoint, result), title_justify="left", caption_justify="left")
+        table.add_column("client")
+        for name in ("handshake", "TTFB", "TTLB", "p5 to p95"):
+            table.add_column(f"{name} ms", justify="right")
+        table.add_column("n", justify="right")
+        table.add_column("failures")
+        table.add_column(f"TTLB against {baseline.id}", justify="right")
+        for client in job.clients:
+            difference = "baseline" if client == baseline else _difference(result.against(baseline.id, client.id))
+            table.add_row(client.id, *_times(result, client.id), _failures(result, client.id), difference)
+        table.caption = _link(result)
+        console.print(table)
+
+
+def document(job: OneShot, results: list[CellResult], started_at: datetime, *, interrupted: bool) -> dict[str, Any]:
+    """The whole run as one JSON document; times in seconds, percentages in percent."""
+    baseline = baseline_of(job.clients)
+    return {
+        "format": FORMAT,
+        "started_at": started_at.isoformat(),
+        "finished_at": datetime.now(UTC).isoformat(),
+        "interrupted": interrupted,
+        "endpoint": dataclasses.asdict(job.endpoint),
+        "rounds": job.rounds,
+        "seed": job.seed,
+        "timeout_s": job.timeout_s,
+        "baseline": baseline.id,
+        "profiles": [
+            {
+                "profile": dataclasses.asdict(result.profile),
+                "proof": {**dataclasses.asdict(result.proof), "unproven_reason": result.unproven_reason},
+                "arms": {
+                    client.id: {
+                        "n": len(result.ttlb_s(client.id)),
+                        "failures": dict(_failure_counts(result, client.id)),
+                        "median_ttlb_s": result.median_ttlb_s(client.id),
+                        "against_baseline": None
+                        if client == baseline
+                        else dataclasses.asdict(result.against(baseline.id, client.id)),
+                    }
+                    for client in job.clients
+                },
+                "trials": [dataclasses.asdict(trial) for trial in result.trials],
+            }
+            for result in results
+        ],
+    }
+
+
+def dumps(document: dict[str, Any]) -> str:
+    """The document as JSON text."""
+    return json.dumps(document, indent=2, default=_plain) + "\n"
+
+
+def write(document: dict[str, Any], directory: Path, endpoint: Endpoint) -> Path:
+    """Write the document into ``directory`` under a name that tells host and time; returns the file."""
+    stamp = datetime.fromisoformat(document["started_at"]).strftime("%Y%m%dT%H%M%SZ")
+    file = directory / f"{stamp}-{endpoint.host}.json"
+    draft = file.with_suffix(".json.part")
+    draft.write_text(dumps(document), encoding="utf-8")
+    draft.replace(file)
+    return file
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, (frozenset, set, tuple)):
+        return list(value)
+    return str(value)
+
+
+def _title(endpoint: Endpoint, result: CellResult) -> str:
+    place = (
+        f"testbed stand-in, {endpoint.base_rtt_ms:g} ms base RTT"
+        if endpoint.origin is Origin.TESTBED
+        else result.proof.address
+    )
+    return f"{endpoint.url}  ({place})  profile {result.profile.name}"
+
+
+def _times(result: CellResult, client_id: str) -> list[str]:
+    timings = [t.observation.timings for t in result.counted(client_id) if t.observation.timings]
+    if not timings:
+        return ["-", "-", "-", "-", "0"]
+    columns = [[getattr(timing, name) * 1000 for timing in timings] for name in ("handshake_s", "ttfb_s", "ttlb_s")]
+    ttlb = columns[2]
+    return [
+        *(f"{np.quantile(column, 0.5):.1f}" for column in columns),
+        f"{np.quantile(ttlb, 0.05):.1f} to {np.quantile(ttlb, 0.95):.1f}",
+        str(len(timings)),
+    ]
+
+
+def _failure_counts(result: CellResult, client_id: str) -> Counter[str]:
+    return Counter(
+        t.observation.failure.kind.value for t in result.counted(client_id) if t.observation.failure is not None
+    )
+
+
+def _failures(result: CellResult, client_id: str) -> str:
+    counts = _failure_counts(result, client_id)
+    return ", ".join(f"{count} {kind}" for kind, count in counts.most_common()) or "none"
+
+
+def _difference(comparison: Comparison) -> str:
+    if comparison.diff_pct is None:
+        return "no data"
+    text = f"{comparison.diff_pct:+.1f} %"
+    if comparison.ci_low_pct is not None and comparison.ci_high_pct is not None:
+        text += f" [{comparison.ci_low_pct:+.1f}, {comparison.ci_high_pct:+.1f}]".replace("[", "\\[")
+    word = _WORDS.get(comparison.verdict, comparison.verdict.value)
+    colour = _COLOURS.get(comparison.verdict, "default")
+    return f"{text}  [{colour}]{word}[/], n={comparison.n}"
+
+
+def _link(result: CellResult) -> str:
+    rtt = result.proof.rtt
+    achieved = f"{sorted(rtt.samples_ms)[len(rtt.samples_ms) // 2]:.2f} ms" if rtt.samples_ms else "no answer"
+    text = f"Link: {result.proof.box_kind} box, RTT {achieved} of {rtt.requested_ms:g} ms requested"
+    return f"{text}. Unproven: {result.unproven_reason}" if result.unproven_reason else f"{text}."

@@ -1,0 +1,51 @@
+"""The Celery application: one queue per vantage, tasks acknowledged late, nothing kept in the broker.
+
+PostgreSQL is the truth about what is left to do; a message only says "look at this cell". So a lost message costs
+nothing (the dispatcher sends it again) and a doubled one finds its cell taken or done.
+"""
+
+from __future__ import annotations
+
+from celery import Celery
+
+from lastbyte.settings import Settings
+
+CONTROL_QUEUE = "control"
+"""Queue of the dispatcher's own small tasks, apart from measuring ones, which run for minutes."""
+
+MEASURE_TASK = "worker.measure_cell"
+DISPATCH_TASK = "worker.dispatch"
+
+DISPATCH_EVERY_S = 2.0
+
+VISIBILITY_TIMEOUT_S = 6 * 3600
+"""Above the longest cell, or the broker would hand a running cell out again."""
+
+
+def create_celery(settings: Settings) -> Celery:
+    """An application for the broker in ``settings``; opens no connection."""
+    app = Celery("lastbyte", broker=settings.broker_url, include=["worker.tasks"])
+    app.conf.update(
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_transport_options={
+            "visibility_timeout": VISIBILITY_TIMEOUT_S,
+            # the defaults restore a killed worker's messages only every 100 s
+            "unacked_restore_interval": 2,
+            "unacked_restore_throttle": 1,
+            "socket_keepalive": True,
+        },
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        task_acks_late=True,
+        task_reject_on_worker_lost=True,
+        worker_prefetch_multiplier=1,
+        task_ignore_result=True,
+        worker_send_task_events=False,
+        worker_hijack_root_logger=False,
+        task_default_queue=CONTROL_QUEUE,
+        timezone="UTC",
+        beat_schedule={
+            "dispatch": {"task": DISPATCH_TASK, "schedule": DISPATCH_EVERY_S, "options": {"expires": 10}},
+        },
+    )
+    return app

@@ -1,0 +1,79 @@
+"""A cell store that outlives its database: while PostgreSQL is away, the trial at hand is kept and offered again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+import structlog
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+
+from lastbyte.domain.trial import Trial
+from lastbyte.ports import CellPlan, CellProof, CellStore
+
+Result = TypeVar("Result")
+
+FIRST_WAIT_S = 0.2
+LONGEST_WAIT_S = 5.0
+
+log = structlog.get_logger()
+
+
+class DurableCellStore:
+    """Wraps a CellStore; each call is tried until it succeeds or ``give_up`` is set."""
+
+    def __init__(self, store: CellStore, give_up: threading.Event) -> None:
+        self._store = store
+        self._give_up = give_up
+
+    def claim(self, cell_id: int, worker: str, lease_s: float) -> CellPlan | None:
+        """As CellStore.claim."""
+        return self._persist(lambda: self._store.claim(cell_id, worker, lease_s))
+
+    def extend_lease(self, cell_id: int, worker: str, lease_s: float) -> bool:
+        """As CellStore.extend_lease; while the database is away the lease counts as kept."""
+        try:
+            return self._store.extend_lease(cell_id, worker, lease_s)
+        except DBAPIError as exc:
+            if not is_outage(exc):
+                raise
+            return True
+
+    def store_proof(self, cell_id: int, worker: str, proof: CellProof) -> None:
+        """As CellStore.store_proof."""
+        self._persist(lambda: self._store.store_proof(cell_id, worker, proof))
+
+    def store_trial(self, cell_id: int, worker: str, trial: Trial) -> bool:
+        """As CellStore.store_trial; storing twice is harmless, so an answer lost on the wire is asked for again."""
+        return self._persist(lambda: self._store.store_trial(cell_id, worker, trial))
+
+    def finish(self, cell_id: int, worker: str) -> None:
+        """As CellStore.finish."""
+        self._persist(lambda: self._store.finish(cell_id, worker))
+
+    def release(self, cell_id: int, worker: str) -> None:
+        """As CellStore.release; tried once: an unreleased cell comes back when its lease ends."""
+        try:
+            self._store.release(cell_id, worker)
+        except DBAPIError as exc:
+            if not is_outage(exc):
+                raise
+            log.warning("cell not handed back, its lease will end by itself", cell_id=cell_id)
+
+    def _persist(self, call: Callable[[], Result]) -> Result:
+        wait_s = FIRST_WAIT_S
+        while True:
+            try:
+                return call()
+            except DBAPIError as exc:
+                if not is_outage(exc) or self._give_up.is_set():
+                    raise
+                log.warning("database away, trying again", wait_s=wait_s, reason=str(exc.orig).strip())
+            self._give_up.wait(wait_s)
+            wait_s = min(wait_s * 2, LONGEST_WAIT_S)
+
+
+def is_outage(exc: DBAPIError) -> bool:
+    """True when the database could not be reached or went away, as opposed to refusing what was asked."""
+    return exc.connection_invalidated or isinstance(exc, (OperationalError, InterfaceError))
