@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path as FilePath
-from typing import Protocol, Self, runtime_checkable
+from typing import Generic, Protocol, Self, TypeVar, runtime_checkable
 
+from lastbyte.domain.campaign import CampaignSpec, CampaignState, CellState
 from lastbyte.domain.client import Client, ClientBuild
 from lastbyte.domain.endpoint import Endpoint
 from lastbyte.domain.profile import Profile
@@ -158,3 +160,228 @@ class CellStore(Protocol):
 
     def release(self, cell_id: int, worker: str) -> None:
         """Hand the cell back unfinished."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a campaign is."""
+
+    cells_planned: int
+    cells_done: int
+    trials_planned: int
+    """The warm-up rounds included."""
+    trials_done: int
+    """Stored trials, the failed ones too."""
+    trials_failed: int
+    busy_s: float
+    """Seconds that workers have spent on its cells so far."""
+    cells_running: int
+    """Cells that a living worker holds now."""
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignRecord:
+    """A campaign as it is stored."""
+
+    id: str
+    spec: CampaignSpec
+    state: CampaignState
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignPlan:
+    """A campaign to create: its spec with the catalogue's content of this moment."""
+
+    spec: CampaignSpec
+    endpoints: tuple[Endpoint, ...]
+    profiles: tuple[Profile, ...]
+    clients: tuple[Client, ...]
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCell:
+    """A cell that waits for a worker."""
+
+    cell_id: int
+    vantage: str
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Slice(Generic[T]):
+    """One page of a longer list."""
+
+    items: tuple[T, ...]
+    total: int
+    next: str | None
+    """Cursor of the page after this one; None on the last."""
+
+
+class CampaignStore(Protocol):
+    """Campaigns and their progress. Each call is a transaction of its own."""
+
+    def create(self, plan: CampaignPlan) -> str:
+        """Store the campaign with all its cells, or nothing; gives its id."""
+
+    def get(self, campaign_id: str) -> CampaignRecord:
+        """Raises NotFound."""
+
+    def page(self, state: CampaignState | None, limit: int, cursor: str | None) -> Slice[CampaignRecord]:
+        """Newest first; raises InvalidInput for a cursor that is none."""
+
+    def cancel(self, campaign_id: str) -> bool:
+        """Stop it and its open cells; False when it was over already. Raises NotFound."""
+
+    def dispatchable_cells(self, limit: int, campaign_id: str | None = None) -> list[OpenCell]:
+        """Cells of living campaigns that nobody measures: pending, or held by a worker whose lease ran out."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellRecord:
+    """A cell with what was frozen when it was planned."""
+
+    cell_id: int
+    endpoint: Endpoint
+    profile: Profile
+    state: CellState
+    proof: CellProof | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a heatmap needs of one counted trial."""
+
+    cell_id: int
+    round_index: int
+    client_id: str
+    kind: str
+    """``ok`` or the kind of failure."""
+    ttlb_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRecord:
+    """A trial as it is stored, with where it belongs."""
+
+    id: int
+    cell_id: int
+    endpoint_id: str
+    profile_name: str
+    trial: Trial
+    build: ClientBuild | None
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFilter:
+    """Which trials of a campaign; None: any."""
+
+    endpoint_id: str | None = None
+    profile_name: str | None = None
+    client_id: str | None = None
+    outcome: str | None = None
+
+
+class ResultStore(Protocol):
+    """What was measured."""
+
+    def cells(self, campaign_id: str) -> list[CellRecord]:
+        """In the order they were planned."""
+
+    def arms(self, campaign_id: str) -> list[Client]:
+        """The clients of the campaign as frozen when it was planned, in order."""
+
+    def outcomes(self, campaign_id: str, client_ids: Sequence[str]) -> list[Outcome]:
+        """Trials of these arms in the counted rounds (1 and up)."""
+
+    def trials(self, campaign_id: str, which: TrialFilter, limit: int, cursor: str | None) -> Slice[TrialRecord]:
+        """In the order they were stored; raises InvalidInput for a cursor that is none."""
+
+    def all_trials(self, campaign_id: str) -> Iterator[TrialRecord]:
+        """Every trial of the campaign, streamed in the order they were stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenBuild:
+    """A build that ran a trial somewhere."""
+
+    build: ClientBuild
+    first_seen_at: datetime
+
+
+class Catalogue(Protocol):
+    """What can be measured, and with what."""
+
+    def sync(self, endpoints: Sequence[Endpoint], profiles: Sequence[Profile], clients: Sequence[Client]) -> None:
+        """Make the catalogue be these; what is no longer there is kept for old campaigns, but not listed."""
+
+    def endpoints(self) -> list[Endpoint]:
+        """In catalogue order."""
+
+    def profiles(self) -> list[Profile]:
+        """In catalogue order."""
+
+    def clients(self) -> list[Client]:
+        """In catalogue order."""
+
+    def builds(self) -> list[SeenBuild]:
+        """Oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledClient:
+    """A client that a vantage has."""
+
+    id: str
+    version: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Vantage:
+    """What a worker says of the place it measures from."""
+
+    name: str
+    box_kind: str
+    hostname: str
+    kernel: str
+    clients: tuple[InstalledClient, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SeenVantage:
+    """A vantage with its last heartbeat."""
+
+    vantage: Vantage
+    last_seen_at: datetime
+    alive: bool
+    """True when a heartbeat came within the last 60 seconds."""
+
+
+class VantageStore(Protocol):
+    """Where workers are."""
+
+    def heartbeat(self, vantage: Vantage) -> None:
+        """Say that the vantage is alive, and what it has."""
+
+    def vantages(self) -> list[SeenVantage]:
+        """By name."""
+
+
+class CellQueue(Protocol):
+    """How cells get to workers; the database stays the truth, a lost message is sent again by the dispatcher."""
+
+    def enqueue(self, cells: Sequence[OpenCell]) -> None:
+        """Send each cell to its vantage's queue; raises QueueUnavailable."""
+
+    def depth(self, vantage: str) -> int:
+        """Messages that wait for the vantage; raises QueueUnavailable."""
+
+    def ping(self) -> None:
+        """Raises QueueUnavailable when the broker does not answer."""

@@ -10,7 +10,8 @@ LastbyteError
     ├── PathLost            a box that was up is gone; the trial on it is a failure, the path is rebuilt
     ├── ClientUnavailable   a client's program is not installed
     ├── ResolutionFailed    a host name has no address
-    └── StoreUnavailable    the database can't be reached now; the same call may work later
+    ├── StoreUnavailable    the database can't be reached now; the same call may work later
+    └── QueueUnavailable    the broker can't be reached now
 
 A failed measurement is not an error: it is a trial with a failure (see ``lastbyte.domain.trial``).
 Errors know no HTTP status; only ``api`` maps them.
@@ -82,3 +83,7 @@ class ResolutionFailed(Unavailable):
 
 class StoreUnavailable(Unavailable):
     """The database can't be used now; nothing was changed, and the same call may work later."""
+
+
+class QueueUnavailable(Unavailable):
+    """The broker can't be reached now."""

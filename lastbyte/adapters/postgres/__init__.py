@@ -1,0 +1,1 @@
+"""PostgreSQL: tables, engine and the stores behind the ports."""

@@ -1,0 +1,227 @@
+"""Where a worker reads its plan and stores what it measured: ``lastbyte.ports.CellStore`` on PostgreSQL.
+
+Locks are always taken campaign first, then cell; leases are judged by the database's clock alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Engine, bindparam, text
+from sqlalchemy.dialects.postgresql import JSONB
+
+from lastbyte.adapters.postgres import codec
+from lastbyte.adapters.postgres.engine import single_statement, transaction
+from lastbyte.domain.client import ClientBuild
+from lastbyte.domain.trial import Trial
+from lastbyte.ports import CellPlan, CellProof
+
+_LOCK_CAMPAIGN = text(
+    "SELECT id, state FROM campaigns WHERE id = (SELECT campaign_id FROM cells WHERE id = :cell_id) FOR NO KEY UPDATE"
+)
+
+_CLAIM = text("""
+    UPDATE cells
+       SET state = 'running', lease_owner = :worker,
+           lease_until = clock_timestamp() + make_interval(secs => :lease_s),
+           started_at = coalesce(started_at, clock_timestamp()), progress_at = clock_timestamp()
+     WHERE id = :cell_id
+       AND (state = 'pending'
+            OR (state = 'running' AND (lease_owner = :worker OR lease_until < clock_timestamp())))
+ RETURNING endpoint, profile
+""")
+
+_START_CAMPAIGN = text("""
+    UPDATE campaigns SET state = 'running', started_at = coalesce(started_at, clock_timestamp())
+     WHERE id = :campaign_id AND state = 'queued'
+""")
+
+_EXTEND = text("""
+    UPDATE cells SET lease_until = clock_timestamp() + make_interval(secs => :lease_s)
+     WHERE id = :cell_id AND lease_owner = :worker AND state = 'running'
+ RETURNING id
+""")
+
+_STORE_PROOF = text("""
+    UPDATE cells SET proof = :proof, build_ids = :build_ids
+     WHERE id = :cell_id AND lease_owner = :worker AND state = 'running'
+""").bindparams(bindparam("proof", type_=JSONB), bindparam("build_ids", type_=JSONB))
+
+_UPSERT_BUILD = text("""
+    INSERT INTO client_builds (program, path, version_text, version_sha256, sha256)
+    VALUES (:program, :path, :version_text, :version_sha256, :sha256)
+        ON CONFLICT (program, sha256, version_sha256) DO UPDATE SET path = excluded.path
+ RETURNING id
+""")
+
+_STORE_TRIAL = text("""
+    WITH held AS (
+        SELECT id, campaign_id, (build_ids ->> :client_id)::bigint AS build_id
+          FROM cells
+         WHERE id = :cell_id AND lease_owner = :worker AND state = 'running'
+           FOR NO KEY UPDATE
+    ), inserted AS (
+        INSERT INTO trials (
+            campaign_id, cell_id, client_build_id, client_id, round_index, position, started_at, outcome,
+            failure_detail, handshake_s, ttfb_s, ttlb_s, elapsed_s, exit_code, http_status, http_version,
+            body_bytes, remote_address, headers, proof)
+        SELECT campaign_id, id, build_id, :client_id, :round_index, :position, :started_at, :outcome,
+               :failure_detail, :handshake_s, :ttfb_s, :ttlb_s, :elapsed_s, :exit_code, :http_status, :http_version,
+               :body_bytes, :remote_address, :headers, :proof
+          FROM held
+            ON CONFLICT (cell_id, round_index, client_id) DO NOTHING
+        RETURNING cell_id, outcome
+    ), counted AS (
+        UPDATE cells
+           SET trials_done = trials_done + 1,
+               trials_failed = trials_failed + (inserted.outcome <> 'ok')::int,
+               busy_s = busy_s + extract(epoch FROM clock_timestamp() - coalesce(progress_at, clock_timestamp())),
+               progress_at = clock_timestamp()
+          FROM inserted
+         WHERE cells.id = inserted.cell_id
+    )
+    SELECT EXISTS (SELECT FROM held)
+""").bindparams(bindparam("headers", type_=JSONB), bindparam("proof", type_=JSONB(none_as_null=True)))
+
+_FINISH_CELL = text("""
+    UPDATE cells SET state = 'done', lease_owner = NULL, lease_until = NULL, finished_at = clock_timestamp()
+     WHERE id = :cell_id AND lease_owner = :worker AND state = 'running'
+ RETURNING id
+""")
+
+_FINISH_CAMPAIGN = text("""
+    UPDATE campaigns SET state = 'done', finished_at = clock_timestamp()
+     WHERE id = :campaign_id AND state = 'running'
+       AND NOT EXISTS (SELECT FROM cells WHERE campaign_id = :campaign_id AND state IN ('pending', 'running'))
+""")
+
+_RELEASE = text("""
+    UPDATE cells SET state = 'pending', lease_owner = NULL, lease_until = NULL
+     WHERE id = :cell_id AND lease_owner = :worker AND state = 'running'
+""")
+
+
+class PostgresCellStore:
+    """``lastbyte.ports.CellStore``. Every method raises StoreUnavailable while the database can't be reached."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def claim(self, cell_id: int, worker: str, lease_s: float) -> CellPlan | None:
+        """Take the cell; None when it is done, cancelled, unknown or held by another living worker."""
+        with transaction(self._engine) as connection:
+            campaign = connection.execute(_LOCK_CAMPAIGN, {"cell_id": cell_id}).one_or_none()
+            if campaign is None or campaign.state in ("done", "cancelled"):
+                return None
+            cell = connection.execute(_CLAIM, {"cell_id": cell_id, "worker": worker, "lease_s": lease_s}).one_or_none()
+            if cell is None:
+                return None
+            connection.execute(_START_CAMPAIGN, {"campaign_id": campaign.id})
+            return _plan(connection, cell_id, campaign.id, cell.endpoint, cell.profile)
+
+    def extend_lease(self, cell_id: int, worker: str, lease_s: float) -> bool:
+        """Keep the cell; False when it was lost to another worker or cancelled."""
+        with single_statement(self._engine) as connection:
+            parameters = {"cell_id": cell_id, "worker": worker, "lease_s": lease_s}
+            return connection.execute(_EXTEND, parameters).one_or_none() is not None
+
+    def store_proof(self, cell_id: int, worker: str, proof: CellProof) -> None:
+        """Store or replace the proof of the cell; nothing happens when the cell was lost or cancelled."""
+        with transaction(self._engine) as connection:
+            build_ids = {client: _build_id(connection, build) for client, build in sorted(proof.builds.items())}
+            connection.execute(
+                _STORE_PROOF,
+                {
+                    "cell_id": cell_id,
+                    "worker": worker,
+                    "proof": codec.cell_proof_to_json(proof),
+                    "build_ids": build_ids,
+                },
+            )
+
+    def store_trial(self, cell_id: int, worker: str, trial: Trial) -> bool:
+        """Store a trial once, and count it, in one statement. False when the cell was cancelled or lost."""
+        with single_statement(self._engine) as connection:
+            return bool(connection.execute(_STORE_TRIAL, _trial_parameters(cell_id, worker, trial)).scalar_one())
+
+    def finish(self, cell_id: int, worker: str) -> None:
+        """Mark the cell done, and its campaign when it was the last one; nothing when the cell was lost."""
+        with transaction(self._engine) as connection:
+            # The campaign's lock makes one of two workers that finish the last two cells see the other's cell done.
+            campaign = connection.execute(_LOCK_CAMPAIGN, {"cell_id": cell_id}).one_or_none()
+            if campaign is None:
+                return
+            if connection.execute(_FINISH_CELL, {"cell_id": cell_id, "worker": worker}).one_or_none() is not None:
+                connection.execute(_FINISH_CAMPAIGN, {"campaign_id": campaign.id})
+
+    def release(self, cell_id: int, worker: str) -> None:
+        """Hand the cell back unfinished, for any worker to take at once."""
+        with single_statement(self._engine) as connection:
+            connection.execute(_RELEASE, {"cell_id": cell_id, "worker": worker})
+
+
+def _plan(connection: Connection, cell_id: int, campaign_id: UUID, endpoint: Any, profile: Any) -> CellPlan:
+    campaign = connection.execute(
+        text("SELECT seed, rounds, timeout_s FROM campaigns WHERE id = :id"), {"id": campaign_id}
+    ).one()
+    arms = connection.execute(
+        text("SELECT client FROM campaign_arms WHERE campaign_id = :id ORDER BY position"), {"id": campaign_id}
+    ).scalars()
+    done = connection.execute(
+        text("SELECT round_index, client_id FROM trials WHERE cell_id = :cell_id"), {"cell_id": cell_id}
+    )
+    return CellPlan(
+        cell_id=cell_id,
+        campaign_id=str(campaign_id),
+        seed=campaign.seed,
+        rounds=campaign.rounds,
+        endpoint=codec.endpoint_from_json(endpoint),
+        profile=codec.profile_from_json(profile),
+        clients=tuple(codec.client_from_json(arm) for arm in arms),
+        done=frozenset((row.round_index, row.client_id) for row in done),
+        timeout_s=campaign.timeout_s,
+    )
+
+
+def _build_id(connection: Connection, build: ClientBuild) -> int:
+    version_text = codec.storable(build.version_text) or ""
+    return int(
+        connection.execute(
+            _UPSERT_BUILD,
+            {
+                "program": build.program,
+                "path": build.path,
+                "version_text": version_text,
+                "version_sha256": hashlib.sha256(version_text.encode()).hexdigest(),
+                "sha256": build.sha256,
+            },
+        ).scalar_one()
+    )
+
+
+def _trial_parameters(cell_id: int, worker: str, trial: Trial) -> dict[str, object]:
+    seen = trial.observation
+    timings = seen.timings
+    return {
+        "cell_id": cell_id,
+        "worker": worker,
+        "client_id": trial.client_id,
+        "round_index": trial.round_index,
+        "position": trial.position,
+        "started_at": seen.started_at,
+        "outcome": seen.failure.kind.value if seen.failure else "ok",
+        "failure_detail": codec.storable(seen.failure.detail) if seen.failure else None,
+        "handshake_s": timings.handshake_s if timings else None,
+        "ttfb_s": timings.ttfb_s if timings else None,
+        "ttlb_s": timings.ttlb_s if timings else None,
+        "elapsed_s": seen.elapsed_s,
+        "exit_code": seen.exit_code,
+        "http_status": seen.http_status,
+        "http_version": codec.storable(seen.http_version),
+        "body_bytes": seen.body_bytes,
+        "remote_address": codec.storable(seen.remote_address),
+        "headers": codec.storable_map(seen.headers),
+        "proof": codec.link_proof_to_json(trial.proof),
+    }
