@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import structlog
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
+from lastbyte.domain.errors import StoreUnavailable
 from lastbyte.domain.trial import Trial
 from lastbyte.ports import CellPlan, CellProof, CellStore
 
@@ -35,9 +35,7 @@ class DurableCellStore:
         """As CellStore.extend_lease; while the database is away the lease counts as kept."""
         try:
             return self._store.extend_lease(cell_id, worker, lease_s)
-        except DBAPIError as exc:
-            if not is_outage(exc):
-                raise
+        except StoreUnavailable:
             return True
 
     def store_proof(self, cell_id: int, worker: str, proof: CellProof) -> None:
@@ -56,9 +54,7 @@ class DurableCellStore:
         """As CellStore.release; tried once: an unreleased cell comes back when its lease ends."""
         try:
             self._store.release(cell_id, worker)
-        except DBAPIError as exc:
-            if not is_outage(exc):
-                raise
+        except StoreUnavailable:
             log.warning("cell not handed back, its lease will end by itself", cell_id=cell_id)
 
     def _persist(self, call: Callable[[], Result]) -> Result:
@@ -66,14 +62,9 @@ class DurableCellStore:
         while True:
             try:
                 return call()
-            except DBAPIError as exc:
-                if not is_outage(exc) or self._give_up.is_set():
+            except StoreUnavailable as exc:
+                if self._give_up.is_set():
                     raise
-                log.warning("database away, trying again", wait_s=wait_s, reason=str(exc.orig).strip())
+                log.warning("database away, trying again", wait_s=wait_s, reason=str(exc))
             self._give_up.wait(wait_s)
             wait_s = min(wait_s * 2, LONGEST_WAIT_S)
-
-
-def is_outage(exc: DBAPIError) -> bool:
-    """True when the database could not be reached or went away, as opposed to refusing what was asked."""
-    return exc.connection_invalidated or isinstance(exc, (OperationalError, InterfaceError))

@@ -1,0 +1,51 @@
+"""``python -m worker``: measure the cells of this vantage, one at a time, until SIGTERM."""
+
+from __future__ import annotations
+
+import sys
+
+from celery.signals import worker_process_init, worker_process_shutdown, worker_shutting_down
+
+from lastbyte.settings import settings
+from worker import logs, process, shutdown
+from worker.celery_app import create_celery
+
+
+@worker_process_init.connect
+def _start_child(**_: object) -> None:
+    process.start()
+
+
+@worker_process_shutdown.connect
+def _stop_child(**_: object) -> None:
+    process.stop()
+
+
+@worker_shutting_down.connect
+def _tell_child(**_: object) -> None:
+    shutdown.shutting_down.set()
+
+
+def main() -> None:
+    """Run a Celery worker with one child, because one path carries one trial at a time."""
+    config = settings()
+    logs.configure()
+    app = create_celery(config)
+    app.set_current()
+    app.worker_main(
+        [
+            "worker",
+            "--pool=prefork",
+            "--concurrency=1",
+            f"--queues=vantage.{config.vantage}",
+            f"--hostname=measure-{config.vantage}@%h",
+            "--without-gossip",
+            "--without-mingle",
+            "--loglevel=INFO",
+            *sys.argv[1:],
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()
