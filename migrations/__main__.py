@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import sys
+
+from sqlalchemy.exc import OperationalError
 
 from lastbyte.settings import settings
 from migrations import run
@@ -18,7 +21,13 @@ def main() -> None:
     commands.add_parser("check", help="fail when the tables are not what the models say")
     commands.add_parser("current", help="print the revision the database has")
     commands.add_parser("revision", help="write a new migration").add_argument("message")
-    arguments = parser.parse_args()
+    try:
+        _dispatch(parser.parse_args())
+    except OperationalError as exc:
+        sys.exit(f"The database can't be reached: {exc.orig}")
+
+
+def _dispatch(arguments: argparse.Namespace) -> None:
     match arguments.command:
         case "upgrade":
             run.upgrade(arguments.database_url, arguments.revision)

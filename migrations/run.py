@@ -14,7 +14,7 @@ from sqlalchemy.pool import NullPool
 
 @contextmanager
 def _configured(database_url: str) -> Iterator[Config]:
-    # No statement timeout here: rewriting a large table may take its time. Waiting for a lock may not; see each migration.
+    # No statement timeout: rewriting a large table may take its time. Waiting for a lock may not; see each migration.
     engine = create_engine(
         database_url,
         poolclass=NullPool,

@@ -1,7 +1,8 @@
 """The tables, in the words of the product.
 
-What a campaign measures is frozen when it is planned: ``cells.endpoint``, ``cells.profile`` and ``campaign_arms.client``
-hold the whole description as JSON, so a later edit of the catalogue can't change what an old result means.
+What a campaign measures is frozen when it is planned: ``cells.endpoint``, ``cells.profile`` and
+``campaign_arms.client`` hold the whole description as JSON, so a later edit of the catalogue can't change what an old
+result means.
 Counters of progress live on the cell, never on the campaign: workers of one campaign don't wait for each other.
 """
 
