@@ -15,6 +15,24 @@ class Protocol(enum.StrEnum):
     H2 = "h2"
     H3 = "h3"
 
+    @property
+    def http_version(self) -> str:
+        """The version as curl's ``%{http_version}`` writes it: ``2`` or ``3``."""
+        return self.value[1:]
+
+
+class Parser(enum.StrEnum):
+    """Ways in which a client's output becomes timings."""
+
+    CURL_JSON = "curl-json"
+    """curl's ``--write-out`` as JSON, made by ``{curl_write_out}``."""
+    JSON = "json"
+    """A JSON document on standard output (or its last line), read by dotted paths."""
+    REGEX = "regex"
+    """Named groups of regular expressions searched in the output."""
+    WALL = "wall"
+    """Nothing is reported: wall time of the process stands for TTLB, start-up and exit included."""
+
 
 @dataclass(frozen=True, slots=True)
 class Client:
@@ -30,15 +48,29 @@ class Client:
     """Argument template; ``{url}``, ``{host}``, ``{port}``, ``{address}``, ``{ca_file}``, ``{timeout_s}``, ... are
     filled in for each trial (see clients/README.md for all of them)."""
     parser: str
-    """Name of the way its timings are read, for example ``curl-json``."""
+    """Name of the way its timings are read: a value of ``Parser``."""
     executable: tuple[str, ...] = ()
     """Where the program may be found, first match wins."""
     quic_stack: str = ""
     ca_argv: tuple[str, ...] = ()
-    """Arguments added when the trial has a CA file of its own."""
+    """Arguments that stand for ``{ca_argv}`` in the template when the trial has a CA file of its own."""
     env: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables of the program, besides the few that every client gets."""
     timing_map: Mapping[str, str] = field(default_factory=dict)
-    """For generic parsers: where in the output each timing stands."""
+    """For ``json``: where in the document each figure stands."""
+    patterns: tuple[str, ...] = ()
+    """For ``regex``: expressions whose named groups are the figures."""
+    unit: str = "s"
+    """Unit of the times that ``json`` and ``regex`` read: ``s``, ``ms`` or ``us``."""
+    stream: str = "stdout"
+    """Output that ``regex`` searches: ``stdout``, ``stderr`` or ``both``."""
+    version_argv: tuple[str, ...] = ("--version",)
+    """Arguments that make the program print its version."""
+
+    @property
+    def times_whole_process(self) -> bool:
+        """True when TTLB is the process's wall time, so it can't be compared with a client that reports its own."""
+        return self.parser == Parser.WALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +80,9 @@ class ClientBuild:
     program: str
     path: str
     version_text: str
-    """What the program says of itself, whole (``curl -V``)."""
+    """What the program says of itself, whole (``curl -V``), then the versions of the packages it came from, if any."""
     sha256: str
-    """Digest of the executable file."""
+    """Digest of the executable file; for a program unpacked with its libraries, of the ``sha256sum`` lines of all."""
 
     @property
     def short_version(self) -> str:
