@@ -106,6 +106,9 @@ class ClientRunner(Protocol):
     def run(self, client: Client, target: Target, prefix: Sequence[str], timeout_s: float) -> Observation:
         """Fetch once; a failed fetch is an Observation with a failure, never an exception."""
 
+    def terminate_current(self) -> None:
+        """End the fetch under way, from another thread; nothing to do when there is none."""
+
 
 @dataclass(frozen=True, slots=True)
 class CellPlan:

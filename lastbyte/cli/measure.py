@@ -23,6 +23,7 @@ from lastbyte.domain.endpoint import Origin, validate_url
 from lastbyte.domain.errors import InvalidInput, UnknownName
 from lastbyte.domain.profile import Profile
 from lastbyte.domain.trial import Trial
+from lastbyte.ports import ClientRunner
 from lastbyte.services.one_shot import OneShot, measure
 
 EXIT_INTERRUPTED = 130
@@ -104,14 +105,12 @@ def _make_directory(directory: Path) -> None:
 
 
 @contextlib.contextmanager
-def _stop_on_signals(stop: threading.Event, runner: object) -> Iterator[None]:
+def _stop_on_signals(stop: threading.Event, runner: ClientRunner) -> Iterator[None]:
     """Ctrl-C and SIGTERM end after the trial under way; what was measured is still reported."""
 
     def handle(_number: int, _frame: object) -> None:
         stop.set()
-        terminate = getattr(runner, "terminate_current", None)
-        if terminate is not None:
-            terminate()
+        runner.terminate_current()
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -1,0 +1,177 @@
+"""The runner: rounds, resuming, failures as data, and a link that dies."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from lastbyte.domain.campaign import order_of_arms
+from lastbyte.domain.errors import PathLost, PathUnavailable
+from lastbyte.domain.trial import FailureKind
+from lastbyte.services.link import Link
+from lastbyte.services.measure_cell import Bench, measure_cell
+from tests.fakes.measuring import (
+    ENDPOINT,
+    H2,
+    H3,
+    PROFILE,
+    FakePath,
+    FakePathFactory,
+    FakeResolver,
+    FakeRunner,
+    FakeStore,
+    plan,
+)
+
+
+def bench(
+    runner: FakeRunner | None = None, factory: FakePathFactory | None = None, *, resolves: bool = True
+) -> tuple[Bench, FakePathFactory, FakeRunner]:
+    factory = factory or FakePathFactory()
+    runner = runner or FakeRunner()
+    return Bench(Link(factory), runner, FakeResolver(fails=not resolves), threading.Event()), factory, runner
+
+
+def test_every_round_runs_each_arm_once_and_round_zero_is_the_warmup() -> None:
+    store = FakeStore(plan(rounds=3))
+    the_bench, _, _ = bench()
+    assert measure_cell(7, "w", store, the_bench, 20)
+    assert set(store.trials) == {(r, c.id) for r in range(4) for c in (H2, H3)}
+    assert [t.round_index for t in store.trials.values() if t.is_warmup] == [0, 0]
+    assert store.state == "done"
+
+
+def test_the_order_within_rounds_is_the_seeded_one() -> None:
+    store = FakeStore(plan(rounds=20))
+    the_bench, _, runner = bench()
+    measure_cell(7, "w", store, the_bench, 20)
+    expected = [client for r in range(21) for client in order_of_arms(42, ENDPOINT.id, PROFILE.name, r, [H2.id, H3.id])]
+    assert runner.runs == expected
+    first = [runner.runs[2 * r] for r in range(21)]
+    assert {H2.id, H3.id} == set(first), "one arm always went first"
+
+
+def test_a_cell_that_was_interrupted_runs_only_what_is_left_in_the_same_order() -> None:
+    whole = FakeStore(plan(rounds=4))
+    measure_cell(7, "w", whole, bench()[0], 20)
+    resumed = FakeStore(plan(rounds=4))
+    keys = list(whole.trials)
+    resumed.trials = {key: whole.trials[key] for key in keys[:5]}
+    the_bench, _, runner = bench()
+    measure_cell(7, "w", resumed, the_bench, 20)
+    assert runner.runs == [key[1] for key in keys[5:]]
+    assert list(resumed.trials) == keys
+
+
+def test_an_endpoint_that_does_not_resolve_is_stored_as_failures_and_the_cell_ends() -> None:
+    store = FakeStore(plan(rounds=2))
+    the_bench, _, runner = bench(resolves=False)
+    assert measure_cell(7, "w", store, the_bench, 20)
+    kinds = {t.observation.failure.kind for t in store.trials.values() if t.observation.failure}
+    assert kinds == {FailureKind.DNS}
+    assert len(store.trials) == 6
+    assert runner.runs == []
+
+
+def test_a_link_that_dies_costs_one_trial_and_is_rebuilt_in_the_same_shape() -> None:
+    factory = FakePathFactory()
+
+    def kill_on_third(count: int) -> None:
+        if count == 2:
+            factory.opened[-1].die()
+
+    the_bench, _, _ = bench(FakeRunner(kill_on_third), factory)
+    store = FakeStore(plan(rounds=3))
+    assert measure_cell(7, "w", store, the_bench, 20)
+    lost = [
+        t
+        for t in store.trials.values()
+        if t.observation.failure is not None and t.observation.failure.kind is FailureKind.PATH_LOST
+    ]
+    assert len(lost) == 1
+    assert len(store.trials) == 8
+    assert len(factory.opened) == 2
+    assert factory.opened[0].closed == 1
+    assert factory.opened[1].shape == (PROFILE, ENDPOINT.base_rtt_ms)
+
+
+def test_a_machine_without_a_path_hands_the_cell_back_and_stores_no_failure() -> None:
+    def refuse() -> FakePath:
+        raise PathUnavailable("no /dev/net/tun")
+
+    store = FakeStore(plan())
+    the_bench, _, _ = bench(factory=FakePathFactory(refuse))
+    with pytest.raises(PathUnavailable):
+        measure_cell(7, "w", store, the_bench, 20)
+    assert store.state == "pending"
+    assert store.trials == {}
+
+
+def test_a_path_that_keeps_dying_gives_up_and_hands_back() -> None:
+    def stillborn() -> FakePath:
+        path = FakePath()
+        path.die()
+        return path
+
+    store = FakeStore(plan())
+    the_bench, factory, _ = bench(factory=FakePathFactory(stillborn))
+    with pytest.raises(PathLost):
+        measure_cell(7, "w", store, the_bench, 20)
+    assert len(factory.opened) == 3
+    assert all(path.closed for path in factory.opened)
+    assert store.state == "pending"
+
+
+def test_stopping_hands_the_cell_back_and_throws_away_the_trial_that_was_cut_short() -> None:
+    runner = FakeRunner(lambda count: the_bench.stop.set() if count == 3 else None)
+    the_bench, _, _ = bench(runner)
+    store = FakeStore(plan())
+    assert not measure_cell(7, "w", store, the_bench, 20)
+    assert len(store.trials) == 3
+    assert store.state == "pending"
+    assert store.owner is None
+
+
+def test_a_cancelled_campaign_stops_after_the_running_trial() -> None:
+    store = FakeStore(plan(rounds=10))
+
+    def cancel(count: int) -> None:
+        store.cancelled = count == 4
+
+    the_bench, _, runner = bench(FakeRunner(cancel))
+    assert not measure_cell(7, "w", store, the_bench, 20)
+    assert len(runner.runs) == 5
+    assert store.state == "cancelled"
+
+
+def test_a_cell_held_by_another_worker_is_left_alone() -> None:
+    store = FakeStore(plan())
+    store.owner, store.state = "other", "running"
+    the_bench, factory, _ = bench()
+    assert not measure_cell(7, "w", store, the_bench, 20)
+    assert factory.opened == []
+    assert store.owner == "other"
+
+
+def test_counters_of_a_trial_are_differences_and_a_left_over_queue_is_waited_for() -> None:
+    factory = FakePathFactory()
+    link = Link(factory)
+    link.shape(PROFILE, 10)
+    path = factory.opened[0]
+    path.backlogs = [50, 30, 2]
+    proof = link.proof_since_last()
+    assert proof.downlink.sent_packets == 10
+    assert proof.downlink.backlog_packets == 50
+    assert path.backlogs == [], "did not wait until the queue had drained"
+    assert link.proof_since_last().downlink.sent_packets == 10, "the drained packets were counted to the next trial"
+
+
+def test_the_proof_of_the_cell_names_address_build_and_command() -> None:
+    store = FakeStore(plan(rounds=1))
+    measure_cell(7, "w", store, bench()[0], 20)
+    assert store.proof is not None
+    assert store.proof.address == "192.0.2.1"
+    assert store.proof.rtt.requested_ms == 60
+    assert set(store.proof.builds) == {H2.id, H3.id}
+    assert store.proof.commands[H2.id] == ["fake", ENDPOINT.url]
