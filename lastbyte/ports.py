@@ -213,6 +213,16 @@ class OpenCell:
     cell_id: int
     vantage: str
 
+    @property
+    def queue(self) -> str:
+        """Name of the broker's queue that the vantage's workers read."""
+        return queue_of(self.vantage)
+
+
+def queue_of(vantage: str) -> str:
+    """Each vantage has one queue."""
+    return f"vantage.{vantage}"
+
 
 T = TypeVar("T")
 
@@ -243,7 +253,10 @@ class CampaignStore(Protocol):
         """Stop it and its open cells; False when it was over already. Raises NotFound."""
 
     def dispatchable_cells(self, limit: int, campaign_id: str | None = None) -> list[OpenCell]:
-        """Cells of living campaigns that nobody measures: pending, or held by a worker whose lease ran out."""
+        """Cells of living campaigns that nobody measures: pending, or held by a worker whose lease ran out.
+
+        At most ``limit`` of each vantage, oldest first.
+        """
 
 
 @dataclass(frozen=True, slots=True)

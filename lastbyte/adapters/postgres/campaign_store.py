@@ -19,14 +19,19 @@ from lastbyte.ports import CampaignPlan, CampaignRecord, OpenCell, Progress, Sli
 _OPEN_STATES = (CampaignState.QUEUED.value, CampaignState.RUNNING.value)
 
 _DISPATCHABLE = text("""
-    SELECT cells.id, cells.vantage
-      FROM cells JOIN campaigns ON campaigns.id = cells.campaign_id
-     WHERE campaigns.state IN ('queued', 'running')
-       AND cells.state IN ('pending', 'running')
-       AND (cells.state = 'pending' OR cells.lease_until < clock_timestamp())
-       AND (CAST(:campaign_id AS uuid) IS NULL OR cells.campaign_id = :campaign_id)
-  ORDER BY cells.id
-     LIMIT :limit
+    SELECT waiting.id, waiting.vantage
+      FROM (SELECT DISTINCT vantage FROM cells WHERE state IN ('pending', 'running')) AS open
+           CROSS JOIN LATERAL (
+               SELECT cells.id, cells.vantage
+                 FROM cells JOIN campaigns ON campaigns.id = cells.campaign_id
+                WHERE cells.vantage = open.vantage
+                  AND campaigns.state IN ('queued', 'running')
+                  AND cells.state IN ('pending', 'running')
+                  AND (cells.state = 'pending' OR cells.lease_until < clock_timestamp())
+                  AND (CAST(:campaign_id AS uuid) IS NULL OR cells.campaign_id = :campaign_id)
+             ORDER BY cells.id
+                LIMIT :limit) AS waiting
+  ORDER BY waiting.id
 """)
 
 
@@ -112,7 +117,10 @@ class PostgresCampaignStore:
         return True
 
     def dispatchable_cells(self, limit: int, campaign_id: str | None = None) -> list[OpenCell]:
-        """Cells of living campaigns that nobody measures: pending, or held by a worker whose lease ran out."""
+        """Cells that nobody measures: pending, or held by a worker whose lease ran out.
+
+        At most ``limit`` of each vantage, so that one with no workers does not hide the others' cells.
+        """
         parameters = {"limit": limit, "campaign_id": _uuid(campaign_id) if campaign_id else None}
         with transaction(self._engine) as connection:
             return [OpenCell(row.id, row.vantage) for row in connection.execute(_DISPATCHABLE, parameters)]

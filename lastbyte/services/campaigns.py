@@ -1,0 +1,136 @@
+"""Use cases about campaigns: plan and create, hand to workers, follow, cancel."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from lastbyte.domain.campaign import CampaignSpec, CampaignState
+from lastbyte.domain.client import expand_clients
+from lastbyte.domain.errors import Conflict, QueueUnavailable, UnknownName
+from lastbyte.ports import CampaignPlan, CampaignRecord, CampaignStore, Catalogue, CellQueue, VantageStore
+
+logger = logging.getLogger(__name__)
+
+FIRST_CELLS = 100
+"""Cells enqueued at once when a campaign is created; the dispatcher sends the others as the queue empties."""
+
+SEED_LIMIT = 2**32
+"""Seeds that we choose stay below this, so that every JSON reader keeps them exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignRequest:
+    """What a person or program asks for; names are not yet checked."""
+
+    endpoints: Sequence[str]
+    profiles: Sequence[str]
+    clients: Sequence[str]
+    rounds: int
+    name: str = ""
+    seed: int | None = None
+    """None: one is drawn, and stored."""
+    vantage: str | None = None
+    """None: the default one."""
+
+
+class Campaigns:
+    """Plans and follows campaigns."""
+
+    def __init__(
+        self,
+        store: CampaignStore,
+        catalogue: Catalogue,
+        vantages: VantageStore,
+        queue: CellQueue,
+        default_vantage: str,
+        timeout_s: float,
+    ) -> None:
+        self._store = store
+        self._catalogue = catalogue
+        self._vantages = vantages
+        self._queue = queue
+        self._default_vantage = default_vantage
+        self._timeout_s = timeout_s
+
+    def create(self, request: CampaignRequest) -> CampaignRecord:
+        """Plan and store a campaign. Raises InvalidInput naming the field; then nothing is stored."""
+        plan = self.plan(request)
+        return self._store.get(self._store.create(plan))
+
+    def plan(self, request: CampaignRequest) -> CampaignPlan:
+        """What ``create`` would store, with the catalogue as it is now."""
+        endpoints = _pick("endpoints", "endpoint", request.endpoints, {e.id: e for e in self._catalogue.endpoints()})
+        profiles = _pick("profiles", "profile", request.profiles, {p.name: p for p in self._catalogue.profiles()})
+        clients = expand_clients(request.clients, self._catalogue.clients())
+        vantage = request.vantage or self._default_vantage
+        if vantage != self._default_vantage:
+            known = [seen.vantage.name for seen in self._vantages.vantages()]
+            if vantage not in known:
+                raise UnknownName("vantage", "vantage", vantage, [*known, self._default_vantage])
+        spec = CampaignSpec(
+            name=request.name or f"{_count(endpoints, 'endpoint')}, {_count(profiles, 'profile')}",
+            endpoint_ids=tuple(endpoint.id for endpoint in endpoints),
+            profile_names=tuple(profile.name for profile in profiles),
+            client_ids=tuple(client.id for client in clients),
+            rounds=request.rounds,
+            seed=secrets.randbelow(SEED_LIMIT) if request.seed is None else request.seed,
+            vantage=vantage,
+        )
+        spec.validate()
+        return CampaignPlan(spec, tuple(endpoints), tuple(profiles), tuple(clients), self._timeout_s)
+
+    def hand_out(self, campaign_id: str) -> None:
+        """Send the campaign's first cells to their workers; with the broker away the dispatcher does it later."""
+        try:
+            self._queue.enqueue(self._store.dispatchable_cells(FIRST_CELLS, campaign_id))
+        except QueueUnavailable as exc:
+            logger.warning("campaign %s is stored but not yet handed out: %s", campaign_id, exc)
+
+    def get(self, campaign_id: str) -> CampaignRecord:
+        """Raises NotFound."""
+        return self._store.get(campaign_id)
+
+    def cancel(self, campaign_id: str) -> CampaignRecord:
+        """Stop a campaign; what was measured stays. Raises NotFound, and Conflict when it is over already."""
+        if not self._store.cancel(campaign_id):
+            state = self._store.get(campaign_id).state
+            raise Conflict(f"Campaign {campaign_id} is {state} already; there is nothing to cancel.")
+        return self._store.get(campaign_id)
+
+
+def eta_s(campaign: CampaignRecord) -> float | None:
+    """Seconds until the campaign is done: mean time per trial so far x trials left, shared by its busy workers.
+
+    None until a trial is stored, and for a cancelled campaign; 0 when it is done. Only time during which a worker
+    held a cell counts, so an hour with the workers off does not stretch the estimate.
+    """
+    if campaign.state is CampaignState.DONE:
+        return 0.0
+    progress = campaign.progress
+    if campaign.state is CampaignState.CANCELLED or progress.trials_done == 0:
+        return None
+    per_trial_s = progress.busy_s / progress.trials_done
+    left = progress.trials_planned - progress.trials_done
+    return per_trial_s * left / max(1, progress.cells_running)
+
+
+T = TypeVar("T")
+
+
+def _pick(field: str, kind: str, names: Sequence[str], known: dict[str, T]) -> list[T]:
+    for index, name in enumerate(names):
+        if name not in known:
+            raise UnknownName(f"{field}.{index}", kind, name, list(known))
+    return [known[name] for name in names]
+
+
+class _Sized(Protocol):
+    def __len__(self) -> int: ...
+
+
+def _count(things: _Sized, noun: str) -> str:
+    return f"{len(things)} {noun}" + ("" if len(things) == 1 else "s")

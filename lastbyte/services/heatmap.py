@@ -1,0 +1,194 @@
+"""A campaign's trials as squares of a heatmap: H3 against H2 per cell, with n, interval, verdict and proof.
+
+Only counted rounds in which both arms succeeded are paired; the warm-up round never counts. A cell whose link missed
+its requested round-trip time is ``unproven``: shown, but kept out of every comparison.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import median
+
+from lastbyte.domain.campaign import CampaignState
+from lastbyte.domain.client import Client, Protocol
+from lastbyte.domain.endpoint import Origin, size_order
+from lastbyte.domain.errors import InvalidInput, UnknownName
+from lastbyte.ports import CampaignStore, CellProof, CellRecord, Outcome, ResultStore
+from lastbyte.stats.paired import Comparison, compare
+
+RTT_TOLERANCE_MS = 1.0
+RTT_TOLERANCE_FRACTION = 0.02
+
+TESTBED_NOTE = "Testbed: local stand-in servers behind a shaped link, not the providers of the Internet."
+PRODUCTION_NOTE = "Production: real servers on the Internet behind a shaped link."
+MIXED_NOTE = "Testbed and production endpoints together; each provider says which it is."
+
+
+@dataclass(frozen=True, slots=True)
+class ArmSummary:
+    """One arm of a cell over the counted rounds."""
+
+    n: int
+    """Successful trials."""
+    failures: int
+    median_ttlb_ms: float | None
+    failure_kinds: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class HeatmapCell:
+    """One square."""
+
+    cell: CellRecord
+    n: int
+    """Paired rounds."""
+    diff_pct: float | None
+    """Median of the paired log ratios as a percentage; negative: the candidate is faster."""
+    ci_low_pct: float | None
+    ci_high_pct: float | None
+    verdict: str
+    baseline: ArmSummary
+    candidate: ArmSummary
+    rtt_achieved_ms: float | None
+    unproven_reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderMap:
+    """The squares of one provider."""
+
+    provider: str
+    origin: Origin
+    base_rtt_ms: float
+    cells: tuple[HeatmapCell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Heatmap:
+    """All squares of a campaign for one pair of arms."""
+
+    campaign_id: str
+    state: CampaignState
+    baseline: str
+    candidate: str
+    origin_note: str
+    providers: tuple[ProviderMap, ...]
+
+
+class Heatmaps:
+    """Builds heatmaps from what is stored."""
+
+    def __init__(self, campaigns: CampaignStore, results: ResultStore) -> None:
+        self._campaigns = campaigns
+        self._results = results
+
+    def of(self, campaign_id: str, baseline: str | None = None, candidate: str | None = None) -> Heatmap:
+        """The heatmap of ``candidate`` against ``baseline``; defaults: the first H3 against the first H2 arm.
+
+        Raises NotFound, and InvalidInput when an arm is not one of the campaign's or there is no default.
+        """
+        campaign = self._campaigns.get(campaign_id)
+        arms = self._results.arms(campaign_id)
+        base = _arm("baseline", baseline, Protocol.H2, arms)
+        cand = _arm("candidate", candidate, Protocol.H3, arms)
+        cells = self._results.cells(campaign_id)
+        by_cell: dict[int, list[Outcome]] = defaultdict(list)
+        for outcome in self._results.outcomes(campaign_id, [base, cand]):
+            by_cell[outcome.cell_id].append(outcome)
+        squares = [square(cell, by_cell[cell.cell_id], base, cand) for cell in cells]
+        return Heatmap(campaign.id, campaign.state, base, cand, _note(cells), _by_provider(squares))
+
+
+def square(cell: CellRecord, outcomes: Sequence[Outcome], baseline: str, candidate: str) -> HeatmapCell:
+    """One square from the counted trials of its cell."""
+    base = {o.round_index: o.ttlb_s for o in outcomes if o.client_id == baseline and o.ttlb_s and o.ttlb_s > 0}
+    cand = {o.round_index: o.ttlb_s for o in outcomes if o.client_id == candidate and o.ttlb_s and o.ttlb_s > 0}
+    rounds = sorted(base.keys() & cand.keys())
+    result = _compare(tuple(base[r] for r in rounds), tuple(cand[r] for r in rounds))
+    reason = why_unproven(cell.proof) if outcomes else None
+    return HeatmapCell(
+        cell=cell,
+        n=result.n,
+        diff_pct=result.diff_pct,
+        ci_low_pct=result.ci_low_pct,
+        ci_high_pct=result.ci_high_pct,
+        verdict="unproven" if reason else str(result.verdict),
+        baseline=_summary(outcomes, baseline),
+        candidate=_summary(outcomes, candidate),
+        rtt_achieved_ms=median(cell.proof.rtt.samples_ms) if cell.proof and cell.proof.rtt.samples_ms else None,
+        unproven_reason=reason,
+    )
+
+
+def why_unproven(proof: CellProof | None) -> str | None:
+    """Why the link of a cell can't be believed; None when it can.
+
+    The median round trip may be off by 1 ms or 2 % of what was requested, whichever is more.
+    """
+    if proof is None:
+        return "The link was not probed before the trials."
+    if not proof.rtt.samples_ms:
+        return "No probe came back through the link before the trials."
+    achieved_ms = median(proof.rtt.samples_ms)
+    requested_ms = proof.rtt.requested_ms
+    tolerance_ms = max(RTT_TOLERANCE_MS, RTT_TOLERANCE_FRACTION * requested_ms)
+    if abs(achieved_ms - requested_ms) <= tolerance_ms:
+        return None
+    return f"RTT was {achieved_ms:.2f} ms where {requested_ms:g} ms ± {tolerance_ms:g} ms was requested."
+
+
+@lru_cache(maxsize=4096)
+def _compare(baseline_s: tuple[float, ...], candidate_s: tuple[float, ...]) -> Comparison:
+    # A live heatmap is asked for every second or two, and most of its squares have not changed since.
+    return compare(baseline_s, candidate_s)
+
+
+def _summary(outcomes: Sequence[Outcome], client_id: str) -> ArmSummary:
+    mine = [outcome for outcome in outcomes if outcome.client_id == client_id]
+    times_s = [outcome.ttlb_s for outcome in mine if outcome.ttlb_s is not None]
+    failures = Counter(outcome.kind for outcome in mine if outcome.kind != "ok")
+    return ArmSummary(
+        n=len(times_s),
+        failures=failures.total(),
+        median_ttlb_ms=median(times_s) * 1000 if times_s else None,
+        failure_kinds=dict(sorted(failures.items())),
+    )
+
+
+def _arm(field: str, wanted: str | None, protocol: Protocol, arms: Sequence[Client]) -> str:
+    known = [arm.id for arm in arms]
+    if wanted is not None:
+        if wanted not in known:
+            raise UnknownName(field, "client of this campaign", wanted, known)
+        return wanted
+    for arm in arms:
+        if arm.protocol is protocol:
+            return arm.id
+    listed = ", ".join(known)
+    raise InvalidInput(field, f"the campaign has no {protocol} client.", f"Name one of its clients: {listed}.")
+
+
+def _by_provider(squares: Sequence[HeatmapCell]) -> tuple[ProviderMap, ...]:
+    groups: dict[tuple[str, Origin, float], list[HeatmapCell]] = defaultdict(list)
+    for item in squares:
+        endpoint = item.cell.endpoint
+        groups[endpoint.provider, endpoint.origin, endpoint.base_rtt_ms].append(item)
+    return tuple(
+        ProviderMap(provider, origin, base_rtt_ms, tuple(sorted(items, key=_place)))
+        for (provider, origin, base_rtt_ms), items in groups.items()
+    )
+
+
+def _place(item: HeatmapCell) -> tuple[float, float, float, str]:
+    profile = item.cell.profile
+    return (size_order(item.cell.endpoint.size_label), profile.loss_pct, profile.extra_rtt_ms, item.cell.endpoint.id)
+
+
+def _note(cells: Sequence[CellRecord]) -> str:
+    origins = {cell.endpoint.origin for cell in cells}
+    if origins == {Origin.TESTBED}:
+        return TESTBED_NOTE
+    return PRODUCTION_NOTE if origins == {Origin.PRODUCTION} else MIXED_NOTE
