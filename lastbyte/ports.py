@@ -368,6 +368,8 @@ class Vantage:
     hostname: str
     kernel: str
     clients: tuple[InstalledClient, ...] = ()
+    trouble: str = ""
+    """Why nothing can be measured there now; empty when it can."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import sys
 
 from celery.signals import worker_process_init, worker_process_shutdown, worker_shutting_down
 
+from lastbyte.ports import queue_of
 from lastbyte.settings import settings
 from worker import logs, process, shutdown
 from worker.celery_app import create_celery
@@ -37,7 +38,7 @@ def main() -> None:
             "worker",
             "--pool=prefork",
             "--concurrency=1",
-            f"--queues=vantage.{config.vantage}",
+            f"--queues={queue_of(config.vantage)}",
             f"--hostname=measure-{config.vantage}@%h",
             "--without-gossip",
             "--without-mingle",

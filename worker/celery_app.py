@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from celery import Celery
 
+from lastbyte.adapters.celery_queue import MEASURE_TASK
 from lastbyte.settings import Settings
 
 CONTROL_QUEUE = "control"
 """Queue of the dispatcher's own small tasks, apart from measuring ones, which run for minutes."""
 
-MEASURE_TASK = "worker.measure_cell"
 DISPATCH_TASK = "worker.dispatch"
+
+__all__ = ["CONTROL_QUEUE", "DISPATCH_TASK", "MEASURE_TASK", "create_celery"]
 
 DISPATCH_EVERY_S = 2.0
 

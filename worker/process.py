@@ -7,17 +7,22 @@ import socket
 import threading
 import uuid
 from contextlib import ExitStack
+from functools import lru_cache, partial
 
 import structlog
 
+from lastbyte import wiring
+from lastbyte.adapters.celery_queue import CeleryCellQueue
+from lastbyte.adapters.postgres.campaign_store import PostgresCampaignStore
 from lastbyte.adapters.postgres.cell_store import PostgresCellStore
 from lastbyte.adapters.postgres.engine import make_engine
+from lastbyte.adapters.postgres.vantages import PostgresVantageStore
+from lastbyte.ports import CampaignStore, CellQueue
 from lastbyte.services.measure_cell import Bench
 from lastbyte.settings import Settings, settings
-from lastbyte.wiring import open_bench
 from worker import shutdown
 from worker.durable_store import DurableCellStore
-from worker.heartbeat import Heartbeat
+from worker.heartbeat import Heartbeat, describe_vantage
 
 log = structlog.get_logger()
 
@@ -33,8 +38,11 @@ class MeasuringProcess:
         self._engine = make_engine(config.database_url, f"lastbyte worker {config.vantage}", pool_size=3)
         self._resources.callback(self._engine.dispose)
         self.store = DurableCellStore(PostgresCellStore(self._engine), give_up=self.shutdown)
-        self._bench = self._resources.enter_context(open_bench(self._stop_cell, config.box, config.database_url))
-        self._heartbeat = self._resources.enter_context(Heartbeat(self._engine, config, self._bench.runner))
+        self._bench = self._resources.enter_context(wiring.bench(self._stop_cell, config.box))
+        describe = partial(
+            describe_vantage, config.vantage, wiring.box_kind(config.box), self._bench.runner, wiring.clients()
+        )
+        self._heartbeat = self._resources.enter_context(Heartbeat(PostgresVantageStore(self._engine), describe))
 
     def begin_cell(self) -> Bench:
         """The bench, ready for the next cell; already stopped when the process is shutting down."""
@@ -84,3 +92,11 @@ def measuring_process() -> MeasuringProcess:
         start()
     assert _process is not None  # noqa: S101 - start() has just set it; for the type checker
     return _process
+
+
+@lru_cache(maxsize=1)
+def dispatcher_ports() -> tuple[CampaignStore, CellQueue]:
+    """What the dispatcher needs, held for the life of its process."""
+    config = settings()
+    engine = make_engine(config.database_url, "lastbyte dispatcher", pool_size=1)
+    return PostgresCampaignStore(engine), CeleryCellQueue(config.broker_url)

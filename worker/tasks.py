@@ -5,12 +5,12 @@ from __future__ import annotations
 import structlog
 from celery import shared_task
 
-from lastbyte.domain.errors import StoreUnavailable, Unavailable
+from lastbyte.domain.errors import Unavailable
+from lastbyte.services.dispatch import dispatch_pending_cells
 from lastbyte.services.measure_cell import measure_cell
 from worker.celery_app import DISPATCH_TASK, MEASURE_TASK
-from worker.dispatch import dispatch_pending_cells
 from worker.lease import LEASE_S, LeaseKeeper
-from worker.process import measuring_process
+from worker.process import dispatcher_ports, measuring_process
 
 log = structlog.get_logger()
 
@@ -32,7 +32,7 @@ def measure_cell_task(cell_id: int) -> None:
             done = measure_cell(cell_id, process.worker_id, process.store, bench, LEASE_S)
     except Unavailable as exc:
         process.note_trouble(str(exc))
-        log.error("cell handed back", cell_id=cell_id, reason=str(exc))
+        log.warning("cell handed back", cell_id=cell_id, reason=str(exc))
         process.shutdown.wait(PAUSE_AFTER_TROUBLE_S)
     except Exception:
         log.exception("cell handed back after an unexpected error", cell_id=cell_id)
@@ -48,8 +48,8 @@ def measure_cell_task(cell_id: int) -> None:
 def dispatch_task() -> None:
     """Send what PostgreSQL says is left to do to vantages whose queue is empty."""
     try:
-        sent = dispatch_pending_cells()
-    except StoreUnavailable as exc:
+        sent = dispatch_pending_cells(*dispatcher_ports())
+    except Unavailable as exc:
         log.warning("nothing dispatched", reason=str(exc))
         return
     if sent:

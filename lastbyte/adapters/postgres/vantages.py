@@ -27,7 +27,10 @@ class PostgresVantageStore:
             box_kind=vantage.box_kind,
             hostname=vantage.hostname,
             kernel=vantage.kernel,
-            capabilities={"clients": [asdict(client) for client in vantage.clients]},
+            capabilities={
+                "clients": [asdict(client) for client in vantage.clients],
+                "trouble": vantage.trouble,
+            },
         )
         changed = {c: statement.excluded[c] for c in ("box_kind", "hostname", "kernel", "capabilities")}
         with transaction(self._engine) as connection:
@@ -49,6 +52,7 @@ class PostgresVantageStore:
                         hostname=row.hostname,
                         kernel=row.kernel,
                         clients=tuple(InstalledClient(**client) for client in row.capabilities.get("clients", [])),
+                        trouble=row.capabilities.get("trouble", ""),
                     ),
                     last_seen_at=row.last_seen_at,
                     alive=row.alive,
