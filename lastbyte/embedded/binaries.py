@@ -131,7 +131,9 @@ def _program(path: Path, source: str) -> Program | None:
     if not os.access(path, os.X_OK):
         return None
     try:
-        shown = subprocess.run([str(path), "--version"], capture_output=True, text=True, timeout=_VERSION_TIMEOUT_S)
+        shown = subprocess.run(
+            [str(path), "--version"], check=False, capture_output=True, text=True, timeout=_VERSION_TIMEOUT_S
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return Program(path.absolute(), version, source) if (version := parse_version(shown.stdout)) else None

@@ -11,21 +11,19 @@ import pwd
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from lastbyte.domain.errors import Unavailable
 from lastbyte.embedded.binaries import Program, find_postgres
-from lastbyte.embedded.processes import alive, processes_in, socket_folder, tied_to_parent
+from lastbyte.embedded.processes import alive, socket_folder, tied_to_parent, wait_until_left
 
 DATABASE = "lastbyte"
 SUPERUSER = "postgres"
 
 _READY_LINE = 7
 """Index of the status line in postmaster.pid (PostgreSQL's miscadmin.h, LOCK_FILE_LINE_PM_STATUS - 1)."""
-_LEFTOVER_WAIT_S = 10.0
 _INITDB_TIMEOUT_S = 120.0
 
 
@@ -89,12 +87,15 @@ class Postgres:
         import psycopg  # noqa: PLC0415 - 0.1 s that the start of the server hides
         from psycopg import sql  # noqa: PLC0415
 
-        with psycopg.connect(
-            host=str(self.socket_folder), user=SUPERUSER, dbname="postgres", autocommit=True, connect_timeout=10
-        ) as connection:
-            there = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [database]).fetchone()
-            if there is None:
-                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(database)))
+        try:
+            with psycopg.connect(
+                host=str(self.socket_folder), user=SUPERUSER, dbname="postgres", autocommit=True, connect_timeout=10
+            ) as connection:
+                there = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [database]).fetchone()
+                if there is None:
+                    connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(database)))
+        except psycopg.Error as error:
+            raise Unavailable(f"PostgreSQL can't make the database {database}: {error}") from error
 
     def _initdb(self) -> None:
         """Make the cluster in a folder beside, then move it into place: an aborted start leaves none half made."""
@@ -109,6 +110,7 @@ class Postgres:
                 *("--pgdata", str(draft), "--username", SUPERUSER, "--auth", "trust"),
                 *("--encoding", "UTF8", "--locale", "C", "--no-instructions"),
             ],
+            check=False,
             capture_output=True,
             text=True,
             timeout=_INITDB_TIMEOUT_S,
@@ -134,14 +136,7 @@ class Postgres:
         PostgreSQL takes care of a stale postmaster.pid itself, unless the id in it has been given to another
         process of the same user. That file is removed only when no process at all works in the data folder.
         """
-        deadline = time.monotonic() + _LEFTOVER_WAIT_S
-        while left := processes_in(self.data_folder):
-            if time.monotonic() > deadline:
-                raise Unavailable(
-                    f"Another PostgreSQL still works in {self.data_folder} (process {left[0]}). "
-                    f"Stop it (kill -INT {left[0]}), or use another folder with --var."
-                )
-            time.sleep(0.05)
+        wait_until_left(self.data_folder, "PostgreSQL")
         lock = self.data_folder / "postmaster.pid"
         if lock.exists() and alive(int(lock.read_text(encoding="utf-8").split(maxsplit=1)[0])):
             lock.unlink()
@@ -161,7 +156,7 @@ def unprivileged_prefix() -> list[str]:
         somebody = next((user.pw_uid for user in pwd.getpwall() if user.pw_uid != 0), 65534)
     prefix = ["unshare", "--user", f"--map-user={somebody}", f"--map-group={somebody}", "--"]
     try:
-        tried = subprocess.run([*prefix, "true"], capture_output=True, text=True, timeout=10)
+        tried = subprocess.run([*prefix, "true"], check=False, capture_output=True, text=True, timeout=10)
         problem = tried.stderr.strip() if tried.returncode else ""
     except OSError as error:
         problem = str(error)

@@ -8,6 +8,7 @@ import re
 import signal
 import stat
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +18,9 @@ SOCKET_PATH_LIMIT = 107
 """Longest path of a unix socket in bytes: ``sun_path`` holds 108 with its closing NUL, see unix(7)."""
 
 _LONGEST_SOCKET_NAME = "/.s.PGSQL.5432"
+LEFTOVER_WAIT_S = 10.0
+"""How long a server that is closing may take before a new one over the same folder is refused."""
+
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./-]+")
 
 
@@ -94,3 +98,15 @@ def processes_in(folder: Path) -> list[int]:
         if here and alive(int(entry.name)):
             found.append(int(entry.name))
     return found
+
+
+def wait_until_left(folder: Path, server: str) -> None:
+    """Return when no process works in ``folder`` any more; a server that stays there is somebody's, so say which."""
+    deadline = time.monotonic() + LEFTOVER_WAIT_S
+    while left := processes_in(folder):
+        if time.monotonic() > deadline:
+            raise Unavailable(
+                f"Another {server} still works in {folder} (process {left[0]}). "
+                f"Stop it (kill -INT {left[0]}), or use another folder with --var."
+            )
+        time.sleep(0.02)

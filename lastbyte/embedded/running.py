@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lastbyte.domain.errors import Unavailable
+from lastbyte.embedded.logs import tail
 from lastbyte.embedded.postgres import Postgres
 from lastbyte.embedded.valkey import Valkey
 
@@ -57,14 +58,3 @@ def _running(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-
-
-def tail(log: Path, lines: int = 8) -> str:
-    """The last lines of a log file."""
-    try:
-        with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - 16_384))
-            text = file.read().decode("utf-8", errors="replace")
-    except OSError:
-        return ""
-    return "\n".join(text.splitlines()[-lines:])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lastbyte.embedded.binaries import Program, find_valkey
-from lastbyte.embedded.processes import socket_folder, tied_to_parent
+from lastbyte.embedded.processes import socket_folder, tied_to_parent, wait_until_left
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,9 @@ class Valkey:
         return cls(find_valkey(), var.absolute() / "valkey", socket_folder(var / "run") / "kv.sock")
 
     def prepare(self) -> None:
-        """Make the folder it writes to."""
+        """Make the folder it writes to; wait for a server that is still closing, which would remove our socket."""
         self.data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        wait_until_left(self.data_folder, "Valkey")
 
     def command(self) -> list[str]:
         """The server in the foreground; it saves and ends when its parent dies.

@@ -24,6 +24,10 @@ def connect(server: Postgres) -> psycopg.Connection[tuple[object, ...]]:
     return psycopg.connect(host=str(server.socket_folder), user="postgres", dbname="lastbyte", autocommit=True)
 
 
+def client_of(server: Valkey) -> redis.Redis:
+    return redis.Redis(unix_socket_path=str(server.socket))
+
+
 def postmaster(server: Postgres) -> int:
     return int((server.data_folder / "postmaster.pid").read_text().splitlines()[0])
 
@@ -77,10 +81,10 @@ def test_lock_file_whose_process_id_was_given_to_another_process_does_not_stop_t
 
 
 def test_second_server_over_a_running_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lastbyte.embedded.postgres._LEFTOVER_WAIT_S", 0.1)
-    with running_postgres(Postgres.under(tmp_path), tmp_path / "log"):
-        with pytest.raises(Unavailable, match=r"Another PostgreSQL still works .* --var"):
-            Postgres.under(tmp_path).prepare()
+    monkeypatch.setattr("lastbyte.embedded.processes.LEFTOVER_WAIT_S", 0.1)
+    refused = pytest.raises(Unavailable, match=r"Another PostgreSQL still works .* --var")
+    with running_postgres(Postgres.under(tmp_path), tmp_path / "log"), refused:
+        Postgres.under(tmp_path).prepare()
 
 
 def test_deep_folder_gets_short_sockets_with_a_stable_name(tmp_path: Path) -> None:
@@ -97,12 +101,10 @@ def test_deep_folder_gets_short_sockets_with_a_stable_name(tmp_path: Path) -> No
 
 
 def test_valkey_keeps_a_queue_over_kill_9(tmp_path: Path) -> None:
-    with running_valkey(Valkey.under(tmp_path), tmp_path / "log") as server:
-        with redis.Redis(unix_socket_path=str(server.socket)) as client:
-            client.rpush("celery", *[f"task {n}" for n in range(100)])
-            time.sleep(1.2)  # appendfsync everysec
-            os.kill(int(client.info("server")["process_id"]), signal.SIGKILL)
-    with running_valkey(Valkey.under(tmp_path), tmp_path / "log") as server:
-        with redis.Redis(unix_socket_path=str(server.socket)) as client:
-            assert client.llen("celery") == 100
-            assert client.config_get("port") == {"port": "0"}
+    with running_valkey(Valkey.under(tmp_path), tmp_path / "log") as server, client_of(server) as client:
+        client.rpush("celery", *[f"task {n}" for n in range(100)])
+        time.sleep(1.2)  # appendfsync everysec
+        os.kill(int(client.info("server")["process_id"]), signal.SIGKILL)
+    with running_valkey(Valkey.under(tmp_path), tmp_path / "log") as server, client_of(server) as client:
+        assert client.llen("celery") == 100
+        assert client.config_get("port") == {"port": "0"}

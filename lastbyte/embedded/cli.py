@@ -1,0 +1,108 @@
+"""``lastbyte up``: the whole system on this machine, in the foreground."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lastbyte.domain.errors import LastbyteError
+from lastbyte.embedded import demo as demo_campaign
+from lastbyte.embedded.preflight import check_ports, lacking_rights, only_one, publish
+from lastbyte.embedded.supervisor import Supervisor
+from lastbyte.embedded.system import Plan, children
+from lastbyte.settings import var_dir
+
+HELP = """Start everything on this machine and keep it running until Ctrl-C.
+
+An own PostgreSQL and Valkey (unix sockets below VAR, beside whatever the machine runs already), the database's
+migrations, the testbed of three local origins, the REST API, a worker that measures, beat, and the dashboard. The first
+start also posts a small demo campaign, so that the heatmap fills within three minutes.
+
+Data stay in VAR over restarts; remove the folder to begin anew. A process that dies is started again. Measuring needs
+root; without it API and dashboard still start and show what is stored. To use a database or broker of your own, set
+LASTBYTE_DATABASE_URL or LASTBYTE_BROKER_URL, and none is started here.
+
+Examples:
+
+  lastbyte up
+
+  lastbyte up --api-port 8001 --dashboard-port 8051 --var /tmp/second
+"""
+
+
+def _say(line: str) -> None:
+    """Print at once; a terminal that has gone must not stop the system."""
+    try:
+        typer.echo(line)
+    except OSError:
+        return
+
+
+def up(
+    api_port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the REST API on 127.0.0.1.")] = 8000,
+    dashboard_port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the dashboard on 127.0.0.1.")] = 8050,
+    var: Annotated[
+        Path | None,
+        typer.Option(help="Folder for data, sockets and logs; LASTBYTE_VAR, else ./var.", show_default=False),
+    ] = None,
+    demo: Annotated[bool, typer.Option("--demo/--no-demo", help="Post the demo campaign if there is none yet.")] = True,
+    testbed: Annotated[bool, typer.Option("--testbed/--no-testbed", help="Run the local stand-in providers.")] = True,
+    demo_rounds: Annotated[int, typer.Option(min=1, max=100, help="Rounds of the demo campaign.")] = 3,
+) -> None:
+    """Start everything on this machine and keep it running until Ctrl-C."""
+    folder = (var or var_dir()).expanduser().absolute()
+    try:
+        with only_one(folder):
+            check_ports({"--api-port": api_port, "--dashboard-port": dashboard_port})
+            measuring = os.geteuid() == 0
+            plan = Plan(folder, api_port, dashboard_port, testbed and measuring, worker=measuring)
+            if note := lacking_rights():
+                _say(note)
+            _keep(plan, demo_rounds if demo and plan.testbed else 0)
+    except LastbyteError as error:
+        typer.echo(f"lastbyte up: {error}", err=True)
+        raise typer.Exit(1) from error
+    _say("stopped; data kept")
+
+
+def _keep(plan: Plan, demo_rounds: int) -> None:
+    """Run the system of ``plan`` until a signal ends it."""
+    supervisor = Supervisor(children(plan), plan.var / "log", _say)
+    stopping = threading.Event()
+
+    def announce() -> None:
+        _say(
+            f"\nlastbyte is up after {supervisor.elapsed_s():.1f} s\n"
+            f"  dashboard   {plan.dashboard_url}\n"
+            f"  API         {plan.api_url}/docs\n"
+            f"  data        {plan.var} (kept over restarts)\n"
+            f"  logs        {plan.var / 'log'}\n"
+            "  stop        Ctrl-C\n"
+        )
+        if demo_rounds:
+            threading.Thread(target=_run_demo, args=(plan, demo_rounds, stopping), daemon=True).start()
+
+    def changed() -> None:
+        running = supervisor.processes()
+        facts = {"pid": os.getpid(), "api": plan.api_url, "dashboard": plan.dashboard_url, "processes": running}
+        publish(plan.var, facts if running else None)
+
+    try:
+        supervisor.run(announce, changed)
+    finally:
+        stopping.set()
+
+
+def _run_demo(plan: Plan, rounds: int, stopping: threading.Event) -> None:
+    rest = demo_campaign.Rest(plan.api_port)
+    try:
+        ident = demo_campaign.start(rest, rounds, _say)
+        if ident is not None:
+            demo_campaign.follow(rest, ident, _say, go_on=lambda: not stopping.is_set())
+    except LastbyteError as error:
+        if not stopping.is_set():
+            _say(f"no demo campaign: {error}")
