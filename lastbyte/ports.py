@@ -349,6 +349,9 @@ class Catalogue(Protocol):
     def builds(self) -> list[SeenBuild]:
         """Oldest first."""
 
+    def ping(self) -> None:
+        """Raises StoreUnavailable when the store does not answer."""
+
 
 @dataclass(frozen=True, slots=True)
 class InstalledClient:

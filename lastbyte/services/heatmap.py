@@ -17,7 +17,7 @@ from lastbyte.domain.client import Client, Protocol
 from lastbyte.domain.endpoint import Origin, size_order
 from lastbyte.domain.errors import InvalidInput, UnknownName
 from lastbyte.ports import CampaignStore, CellProof, CellRecord, Outcome, ResultStore
-from lastbyte.stats.paired import Comparison, compare
+from lastbyte.stats.paired import Comparison, Verdict, compare, paired_rounds
 
 RTT_TOLERANCE_MS = 1.0
 RTT_TOLERANCE_FRACTION = 0.02
@@ -49,7 +49,7 @@ class HeatmapCell:
     """Median of the paired log ratios as a percentage; negative: the candidate is faster."""
     ci_low_pct: float | None
     ci_high_pct: float | None
-    verdict: str
+    verdict: Verdict
     baseline: ArmSummary
     candidate: ArmSummary
     rtt_achieved_ms: float | None
@@ -106,8 +106,8 @@ def square(cell: CellRecord, outcomes: Sequence[Outcome], baseline: str, candida
     """One square from the counted trials of its cell."""
     base = {o.round_index: o.ttlb_s for o in outcomes if o.client_id == baseline and o.ttlb_s and o.ttlb_s > 0}
     cand = {o.round_index: o.ttlb_s for o in outcomes if o.client_id == candidate and o.ttlb_s and o.ttlb_s > 0}
-    rounds = sorted(base.keys() & cand.keys())
-    result = _compare(tuple(base[r] for r in rounds), tuple(cand[r] for r in rounds))
+    baseline_s, candidate_s = paired_rounds(base, cand)
+    result = _compare(tuple(baseline_s), tuple(candidate_s))
     reason = why_unproven(cell.proof) if outcomes else None
     return HeatmapCell(
         cell=cell,
@@ -115,7 +115,7 @@ def square(cell: CellRecord, outcomes: Sequence[Outcome], baseline: str, candida
         diff_pct=result.diff_pct,
         ci_low_pct=result.ci_low_pct,
         ci_high_pct=result.ci_high_pct,
-        verdict="unproven" if reason else str(result.verdict),
+        verdict=Verdict.UNPROVEN if reason else result.verdict,
         baseline=_summary(outcomes, baseline),
         candidate=_summary(outcomes, candidate),
         rtt_achieved_ms=median(cell.proof.rtt.samples_ms) if cell.proof and cell.proof.rtt.samples_ms else None,

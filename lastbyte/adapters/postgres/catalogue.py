@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from lastbyte.adapters.postgres import codec
-from lastbyte.adapters.postgres.engine import transaction
+from lastbyte.adapters.postgres.engine import single_statement, transaction
 from lastbyte.adapters.postgres.models import ClientBuildRow, ClientRow, EndpointRow, ProfileRow
 from lastbyte.domain.client import Client, ClientBuild
 from lastbyte.domain.endpoint import Endpoint, EndpointKind, Origin
@@ -83,6 +83,11 @@ class PostgresCatalogue:
                 SeenBuild(ClientBuild(row.program, row.path, row.version_text, row.sha256), row.first_seen_at)
                 for row in connection.execute(query)
             ]
+
+    def ping(self) -> None:
+        """One round trip; raises StoreUnavailable."""
+        with single_statement(self._engine) as connection:
+            connection.execute(select(1))
 
 
 def _replace(

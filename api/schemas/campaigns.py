@@ -1,0 +1,140 @@
+"""Campaigns as JSON."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
+
+from api.schemas.common import PRINTABLE, Input, Name, Output, PageQuery, Timestamp
+from lastbyte.domain.campaign import MAX_ROUNDS, CampaignState
+from lastbyte.ports import CampaignRecord
+from lastbyte.services.campaigns import CampaignRequest, eta_s
+
+MAX_NAMES = 1000
+"""Longest list of endpoints, profiles or clients in one request."""
+
+
+def _whole(value: Any) -> Any:
+    # JSON has one kind of number: 10.0 is 10 there. Strings and booleans are not numbers.
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+WholeNumber = Annotated[int, BeforeValidator(_whole)]
+Names = Annotated[list[Name], Field(min_length=1, max_length=MAX_NAMES)]
+
+
+class CampaignIn(Input):
+    """endpoints x profiles x clients for so many rounds."""
+
+    model_config = ConfigDict(
+        strict=True,
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "name": "loss on the testbed",
+                    "endpoints": ["testbed-caddy-100KB", "testbed-caddy-1MB"],
+                    "profiles": ["baseline", "loss-1"],
+                    "clients": ["curl-quiche"],
+                    "rounds": 10,
+                    "seed": 42,
+                }
+            ]
+        },
+    )
+
+    endpoints: Names = Field(description="Ids from GET /endpoints.")
+    profiles: Names = Field(description="Names from GET /profiles.")
+    clients: Names = Field(description="Ids from GET /clients; the name of a program stands for all its protocols.")
+    rounds: WholeNumber = Field(
+        default=10, ge=1, le=MAX_ROUNDS, description="Counted rounds per cell; a warm-up round comes on top."
+    )
+    name: Annotated[str, StringConstraints(max_length=200, pattern=PRINTABLE)] = Field(
+        default="", description="For people; one is made up when it is empty."
+    )
+    seed: WholeNumber | None = Field(
+        default=None, ge=0, lt=2**63, description="Seed of the order of arms; drawn and stored when absent."
+    )
+    vantage: Annotated[str, StringConstraints(min_length=1, max_length=63, pattern=r"^[a-z0-9][a-z0-9.-]*$")] | None = (
+        Field(default=None, description="Where to measure from; null: the default place.")
+    )
+
+    def to_request(self) -> CampaignRequest:
+        """For the use case."""
+        return CampaignRequest(
+            endpoints=self.endpoints,
+            profiles=self.profiles,
+            clients=self.clients,
+            rounds=self.rounds,
+            name=self.name.strip(),
+            seed=self.seed,
+            vantage=self.vantage,
+        )
+
+
+class CampaignQuery(PageQuery):
+    """Which campaigns."""
+
+    state: CampaignState | None = Field(default=None, description="Only campaigns in this state.")
+
+
+class CampaignLinks(Output):
+    """Where its parts are."""
+
+    self: str
+    trials: str
+    heatmap: str
+    cancel: str
+
+
+class CampaignOut(Output):
+    """A campaign with its progress."""
+
+    id: str
+    name: str
+    state: CampaignState
+    created_at: Timestamp
+    started_at: Timestamp | None
+    finished_at: Timestamp | None
+    endpoints: list[str]
+    profiles: list[str]
+    clients: list[str]
+    rounds: int
+    seed: int
+    vantage: str
+    cells_planned: int
+    cells_done: int
+    trials_planned: int = Field(description="The warm-up rounds included.")
+    trials_done: int = Field(description="Stored trials, failed ones too.")
+    trials_failed: int
+    progress: float = Field(ge=0, le=1, description="trials_done / trials_planned.")
+    eta_s: float | None = Field(description="Seconds left; null until it is known, or when cancelled.")
+    links: CampaignLinks
+
+    @classmethod
+    def of(cls, campaign: CampaignRecord, url: str) -> CampaignOut:
+        """From the domain; ``url`` is where the campaign is found."""
+        spec, progress = campaign.spec, campaign.progress
+        return cls(
+            id=campaign.id,
+            name=spec.name,
+            state=campaign.state,
+            created_at=campaign.created_at,
+            started_at=campaign.started_at,
+            finished_at=campaign.finished_at,
+            endpoints=list(spec.endpoint_ids),
+            profiles=list(spec.profile_names),
+            clients=list(spec.client_ids),
+            rounds=spec.rounds,
+            seed=spec.seed,
+            vantage=spec.vantage,
+            cells_planned=progress.cells_planned,
+            cells_done=progress.cells_done,
+            trials_planned=progress.trials_planned,
+            trials_done=progress.trials_done,
+            trials_failed=progress.trials_failed,
+            progress=progress.trials_done / progress.trials_planned,
+            eta_s=eta_s(campaign),
+            links=CampaignLinks(self=url, trials=f"{url}/trials", heatmap=f"{url}/heatmap", cancel=f"{url}/cancel"),
+        )

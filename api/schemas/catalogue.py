@@ -1,0 +1,164 @@
+"""Endpoints, profiles, clients and vantages as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from api.schemas.common import Output, Timestamp
+from lastbyte.domain.client import Client
+from lastbyte.domain.endpoint import Endpoint
+from lastbyte.domain.profile import Impairment, Profile
+from lastbyte.ports import SeenBuild, SeenVantage
+
+
+class EndpointOut(Output):
+    """A URL to measure."""
+
+    id: str = Field(examples=["testbed-caddy-100KB"])
+    provider: str
+    url: str
+    size_label: str = Field(description="Nominal size.", examples=["100KB"])
+    kind: Literal["object", "page"]
+    origin: Literal["production", "testbed"]
+    expected_bytes: int | None = Field(description="Body size that is asserted, in bytes.")
+    base_rtt_ms: float = Field(description="Distance that the path adds for a stand-in origin, in ms of RTT.")
+    host: str
+
+    @classmethod
+    def of(cls, endpoint: Endpoint) -> EndpointOut:
+        """From the domain."""
+        return cls(
+            id=endpoint.id,
+            provider=endpoint.provider,
+            url=endpoint.url,
+            size_label=endpoint.size_label,
+            kind=endpoint.kind.value,
+            origin=endpoint.origin.value,
+            expected_bytes=endpoint.expected_bytes,
+            base_rtt_ms=endpoint.base_rtt_ms,
+            host=endpoint.host,
+        )
+
+
+class ImpairmentOut(Output):
+    """What one direction does to packets."""
+
+    delay_ms: float
+    loss_pct: float
+    rate_mbit_s: float | None
+    queue_packets: int
+
+    @classmethod
+    def of(cls, impairment: Impairment) -> ImpairmentOut:
+        """From the domain."""
+        return cls(
+            delay_ms=impairment.delay_ms,
+            loss_pct=impairment.loss_pct,
+            rate_mbit_s=impairment.rate_mbit_s,
+            queue_packets=impairment.queue_packets,
+        )
+
+
+class ProfileOut(Output):
+    """A network condition."""
+
+    name: str = Field(examples=["loss-1"])
+    description: str
+    extra_rtt_ms: float
+    loss_pct: float
+    rate_mbit_s: float | None
+    downlink: ImpairmentOut
+    uplink: ImpairmentOut
+
+    @classmethod
+    def of(cls, profile: Profile) -> ProfileOut:
+        """From the domain."""
+        return cls(
+            name=profile.name,
+            description=profile.description,
+            extra_rtt_ms=profile.extra_rtt_ms,
+            loss_pct=profile.loss_pct,
+            rate_mbit_s=profile.rate_mbit_s,
+            downlink=ImpairmentOut.of(profile.downlink),
+            uplink=ImpairmentOut.of(profile.uplink),
+        )
+
+
+class BuildOut(Output):
+    """An exact program that ran a trial."""
+
+    version: str = Field(description="First line of what the program says of itself.")
+    version_text: str = Field(description="All of it.")
+    sha256: str = Field(description="Digest of the executable file.")
+    first_seen_at: Timestamp
+
+
+class ClientOut(Output):
+    """One way to fetch."""
+
+    id: str = Field(examples=["curl-quiche-h3"])
+    program: str = Field(examples=["curl-quiche"])
+    protocol: Literal["h2", "h3"]
+    title: str
+    quic_stack: str
+    argv: list[str] = Field(description="Argument template.")
+    builds: list[BuildOut]
+
+    @classmethod
+    def of(cls, client: Client, builds: Sequence[SeenBuild]) -> ClientOut:
+        """From the domain; ``builds`` of any program."""
+        return cls(
+            id=client.id,
+            program=client.program,
+            protocol=client.protocol.value,
+            title=client.title,
+            quic_stack=client.quic_stack,
+            argv=list(client.argv),
+            builds=[
+                BuildOut(
+                    version=seen.build.short_version,
+                    version_text=seen.build.version_text,
+                    sha256=seen.build.sha256,
+                    first_seen_at=seen.first_seen_at,
+                )
+                for seen in builds
+                if seen.build.program == client.program
+            ],
+        )
+
+
+class InstalledClientOut(Output):
+    """A client that a vantage has."""
+
+    id: str
+    version: str
+    sha256: str
+
+
+class VantageOut(Output):
+    """A place with workers."""
+
+    name: str = Field(examples=["local"])
+    box_kind: str = Field(description="kernel or uml.")
+    hostname: str
+    kernel: str
+    last_seen_at: Timestamp
+    alive: bool = Field(description="A heartbeat came within the last minute.")
+    clients: list[InstalledClientOut]
+
+    @classmethod
+    def of(cls, seen: SeenVantage) -> VantageOut:
+        """From the domain."""
+        place = seen.vantage
+        return cls(
+            name=place.name,
+            box_kind=place.box_kind,
+            hostname=place.hostname,
+            kernel=place.kernel,
+            last_seen_at=seen.last_seen_at,
+            alive=seen.alive,
+            clients=[InstalledClientOut(id=c.id, version=c.version, sha256=c.sha256) for c in place.clients],
+        )

@@ -1,0 +1,162 @@
+"""Heatmaps as JSON."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from api.schemas.common import Input, Name, Output
+from lastbyte.domain.campaign import CampaignState, CellState
+from lastbyte.services.heatmap import ArmSummary, Heatmap, HeatmapCell, ProviderMap
+from lastbyte.stats.paired import Verdict
+
+
+class HeatmapQuery(Input):
+    """Which two clients are compared."""
+
+    baseline: Name | None = Field(default=None, description="Default: the campaign's first H2 client.")
+    candidate: Name | None = Field(default=None, description="Default: the campaign's first H3 client.")
+
+
+class ArmOut(Output):
+    """One client in one cell, over the counted rounds."""
+
+    n: int = Field(description="Successful trials.")
+    failures: int
+    median_ttlb_ms: float | None
+    failure_kinds: dict[str, int]
+
+    @classmethod
+    def of(cls, arm: ArmSummary) -> ArmOut:
+        """From the domain."""
+        return cls(
+            n=arm.n,
+            failures=arm.failures,
+            median_ttlb_ms=arm.median_ttlb_ms,
+            failure_kinds=dict(arm.failure_kinds),
+        )
+
+
+class CellProofOut(Output):
+    """What the link of a cell was before its first trial."""
+
+    box_kind: str
+    address: str = Field(description="Address that every client connected to.")
+    resolution_ms: float = Field(description="Time that name resolution took; never part of TTLB.")
+    rtt_requested_ms: float
+    rtt_achieved_ms: float | None = Field(description="Median of the probes.")
+    rtt_min_ms: float | None
+    rtt_max_ms: float | None
+    probes_sent: int
+    probes_lost: int
+    commands: dict[str, list[str]] = Field(description="The exact command of each client.")
+
+
+class CellOut(Output):
+    """One square."""
+
+    cell_id: int
+    endpoint: str
+    size_label: str
+    profile: str
+    loss_pct: float
+    extra_rtt_ms: float
+    rate_mbit_s: float | None
+    state: CellState
+    n: int = Field(description="Rounds in which both clients succeeded.")
+    diff_pct: float | None = Field(
+        description="Median of the paired log ratios as a percentage; negative: the candidate is faster."
+    )
+    ci_low_pct: float | None
+    ci_high_pct: float | None
+    verdict: Verdict
+    baseline: ArmOut
+    candidate: ArmOut
+    proof: CellProofOut | None
+    unproven_reason: str | None
+
+    @classmethod
+    def of(cls, item: HeatmapCell) -> CellOut:
+        """From the domain."""
+        endpoint, profile = item.cell.endpoint, item.cell.profile
+        return cls(
+            cell_id=item.cell.cell_id,
+            endpoint=endpoint.id,
+            size_label=endpoint.size_label,
+            profile=profile.name,
+            loss_pct=profile.loss_pct,
+            extra_rtt_ms=profile.extra_rtt_ms,
+            rate_mbit_s=profile.rate_mbit_s,
+            state=item.cell.state,
+            n=item.n,
+            diff_pct=item.diff_pct,
+            ci_low_pct=item.ci_low_pct,
+            ci_high_pct=item.ci_high_pct,
+            verdict=item.verdict,
+            baseline=ArmOut.of(item.baseline),
+            candidate=ArmOut.of(item.candidate),
+            proof=_proof(item),
+            unproven_reason=item.unproven_reason,
+        )
+
+
+class ProviderOut(Output):
+    """The squares of one provider."""
+
+    provider: str
+    origin: Literal["production", "testbed"]
+    base_rtt_ms: float
+    cells: list[CellOut]
+
+    @classmethod
+    def of(cls, provider: ProviderMap) -> ProviderOut:
+        """From the domain."""
+        return cls(
+            provider=provider.provider,
+            origin=provider.origin.value,
+            base_rtt_ms=provider.base_rtt_ms,
+            cells=[CellOut.of(item) for item in provider.cells],
+        )
+
+
+class HeatmapOut(Output):
+    """All squares of a campaign for one pair of clients."""
+
+    campaign_id: str
+    state: CampaignState
+    baseline: str
+    candidate: str
+    origin_note: str = Field(description="Where the origins are: stand-ins of the testbed, or the Internet.")
+    providers: list[ProviderOut]
+
+    @classmethod
+    def of(cls, heatmap: Heatmap) -> HeatmapOut:
+        """From the domain."""
+        return cls(
+            campaign_id=heatmap.campaign_id,
+            state=heatmap.state,
+            baseline=heatmap.baseline,
+            candidate=heatmap.candidate,
+            origin_note=heatmap.origin_note,
+            providers=[ProviderOut.of(provider) for provider in heatmap.providers],
+        )
+
+
+def _proof(item: HeatmapCell) -> CellProofOut | None:
+    proof = item.cell.proof
+    if proof is None:
+        return None
+    samples_ms = proof.rtt.samples_ms
+    return CellProofOut(
+        box_kind=proof.box_kind,
+        address=proof.address,
+        resolution_ms=proof.resolution_s * 1000,
+        rtt_requested_ms=proof.rtt.requested_ms,
+        rtt_achieved_ms=item.rtt_achieved_ms,
+        rtt_min_ms=min(samples_ms, default=None),
+        rtt_max_ms=max(samples_ms, default=None),
+        probes_sent=len(samples_ms) + proof.rtt.lost,
+        probes_lost=proof.rtt.lost,
+        commands={client: list(argv) for client, argv in proof.commands.items()},
+    )

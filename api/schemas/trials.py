@@ -1,0 +1,129 @@
+"""Trials as JSON."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from api.schemas.common import Name, Output, PageQuery, Timestamp
+from lastbyte.domain.trial import DirectionCounters, FailureKind, LinkProof
+from lastbyte.ports import TrialFilter, TrialRecord
+
+OutcomeName = StrEnum("OutcomeName", {"OK": "ok", **{kind.name: kind.value for kind in FailureKind}})  # type: ignore[misc]
+"""``ok`` or a kind of failure."""
+
+
+class TrialQuery(PageQuery):
+    """Which trials of a campaign."""
+
+    endpoint: Name | None = Field(default=None, description="Only trials of this endpoint.")
+    profile: Name | None = Field(default=None, description="Only trials under this profile.")
+    client: Name | None = Field(default=None, description="Only trials by this client.")
+    outcome: OutcomeName | None = Field(default=None, description="`ok` or a kind of failure.")
+
+    def to_filter(self) -> TrialFilter:
+        """For the store."""
+        outcome = str(self.outcome) if self.outcome is not None else None
+        return TrialFilter(self.endpoint, self.profile, self.client, outcome)
+
+
+class DirectionOut(Output):
+    """What a direction's qdisc did while the trial ran."""
+
+    sent_packets: int
+    sent_bytes: int
+    dropped_packets: int = Field(description="Random loss and queue overflow together.")
+    backlog_packets: int
+
+    @classmethod
+    def of(cls, counters: DirectionCounters) -> DirectionOut:
+        """From the domain."""
+        return cls(
+            sent_packets=counters.sent_packets,
+            sent_bytes=counters.sent_bytes,
+            dropped_packets=counters.dropped_packets,
+            backlog_packets=counters.backlog_packets,
+        )
+
+
+class LinkProofOut(Output):
+    """What the link did during the trial."""
+
+    downlink: DirectionOut
+    uplink: DirectionOut
+    udp_rcvbuf_errors: int
+
+    @classmethod
+    def of(cls, proof: LinkProof) -> LinkProofOut:
+        """From the domain."""
+        return cls(
+            downlink=DirectionOut.of(proof.downlink),
+            uplink=DirectionOut.of(proof.uplink),
+            udp_rcvbuf_errors=proof.udp_rcvbuf_errors,
+        )
+
+
+class TrialOut(Output):
+    """One fetch by one client."""
+
+    id: int
+    cell_id: int
+    endpoint: str
+    profile: str
+    client: str
+    round: int = Field(description="0 is the warm-up round.")
+    position: int = Field(description="Place of the client within the round, from 0.")
+    warmup: bool
+    started_at: Timestamp
+    outcome: str = Field(description="`ok` or a kind of failure.", examples=["ok", "timeout"])
+    failure_detail: str | None = Field(description="What the client said, raw.")
+    handshake_ms: float | None = Field(description="Start of the connection to TLS or QUIC handshake done.")
+    ttfb_ms: float | None = Field(description="Start of the connection to first response byte.")
+    ttlb_ms: float | None = Field(description="Start of the connection to last body byte.")
+    elapsed_ms: float = Field(description="Wall time of the client process.")
+    exit_code: int
+    http_status: int | None
+    http_version: str | None
+    body_bytes: int | None
+    remote_address: str | None
+    headers: dict[str, str] = Field(description="Response headers that tell the edge.")
+    client_version: str | None
+    client_sha256: str | None
+    proof: LinkProofOut | None
+
+    @classmethod
+    def of(cls, record: TrialRecord) -> TrialOut:
+        """From the domain."""
+        trial, seen = record.trial, record.trial.observation
+        timings = seen.timings
+        return cls(
+            id=record.id,
+            cell_id=record.cell_id,
+            endpoint=record.endpoint_id,
+            profile=record.profile_name,
+            client=trial.client_id,
+            round=trial.round_index,
+            position=trial.position,
+            warmup=trial.is_warmup,
+            started_at=seen.started_at,
+            outcome=seen.failure.kind.value if seen.failure else "ok",
+            failure_detail=seen.failure.detail if seen.failure else None,
+            handshake_ms=_ms(timings.handshake_s) if timings else None,
+            ttfb_ms=_ms(timings.ttfb_s) if timings else None,
+            ttlb_ms=_ms(timings.ttlb_s) if timings else None,
+            elapsed_ms=seen.elapsed_s * 1000,
+            exit_code=seen.exit_code,
+            http_status=seen.http_status,
+            http_version=seen.http_version,
+            body_bytes=seen.body_bytes,
+            remote_address=seen.remote_address,
+            headers=dict(seen.headers),
+            client_version=record.build.short_version if record.build else None,
+            client_sha256=record.build.sha256 if record.build else None,
+            proof=LinkProofOut.of(trial.proof) if trial.proof else None,
+        )
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1000
