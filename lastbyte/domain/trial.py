@@ -58,22 +58,22 @@ class Timings:
     ``time_total - time_namelookup`` (curl(1), --write-out).
     """
 
-    handshake_s: float
-    """Start to TLS (or QUIC) handshake done: curl's time_appconnect."""
-    ttfb_s: float
-    """Start to first response byte: curl's time_starttransfer."""
+    handshake_s: float | None
+    """Start to TLS (or QUIC) handshake done: curl's time_appconnect. None: the client does not report it."""
+    ttfb_s: float | None
+    """Start to first response byte: curl's time_starttransfer. None: the client does not report it."""
     ttlb_s: float
     """Start to last body byte."""
 
     @property
-    def wait_s(self) -> float:
+    def wait_s(self) -> float | None:
         """Handshake done to first byte."""
-        return self.ttfb_s - self.handshake_s
+        return None if self.ttfb_s is None or self.handshake_s is None else self.ttfb_s - self.handshake_s
 
     @property
-    def transfer_s(self) -> float:
+    def transfer_s(self) -> float | None:
         """First byte to last byte."""
-        return self.ttlb_s - self.ttfb_s
+        return None if self.ttfb_s is None else self.ttlb_s - self.ttfb_s
 
 
 @dataclass(frozen=True, slots=True)

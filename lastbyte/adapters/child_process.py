@@ -1,0 +1,110 @@
+"""One child process at a time: started cheaply, waited for without polling, ended for certain.
+
+The harness may cost a trial a few milliseconds at most, so: no ``preexec_fn`` (the child is then made by vfork), output
+into memory files (no pipe to drain, no thread), and the wait is on a pidfd (pidfd_open(2)), because
+``Popen.wait(timeout)`` polls with delays that grow to 50 ms.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+MAX_OUTPUT = 1 << 20
+"""Bytes that are read of each output; what a client prints beyond that is no figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What a child left."""
+
+    returncode: int
+    """Exit status; the negative signal number when a signal ended it."""
+    stdout: str
+    stderr: str
+    elapsed_s: float
+    """From just before it was started to its end, in seconds."""
+    killed: bool
+    """True when it was still running at the limit."""
+    interrupted: bool
+    """True when ``ChildRunner.terminate`` ended it."""
+
+
+class ChildRunner:
+    """Runs children one after the other, each in a process group of its own that is gone when ``run`` returns."""
+
+    def __init__(self) -> None:
+        # Re-entrant, because terminate() may be called by a signal handler in the thread that is inside run().
+        self._lock = threading.RLock()
+        self._pid: int | None = None
+        self._interrupted = False
+
+    def run(self, command: Sequence[str], env: Mapping[str, str], limit_s: float) -> Finished:
+        """Run ``command``, its whole process group killed after ``limit_s``. Raises OSError when it can't start."""
+        with contextlib.ExitStack() as stack:
+            stdout, stderr = _memory_file(stack, "stdout"), _memory_file(stack, "stderr")
+            self._interrupted = False
+            started = time.monotonic()
+            child = subprocess.Popen(
+                list(command),
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                env=dict(env),
+                start_new_session=True,
+            )
+            killed = True
+            try:
+                with self._lock:
+                    self._pid = child.pid
+                killed = not _ends_within(child.pid, limit_s)
+            finally:
+                returncode = self._end(child)
+            elapsed_s = time.monotonic() - started
+            return Finished(returncode, _text(stdout), _text(stderr), elapsed_s, killed, self._interrupted)
+
+    def terminate(self) -> None:
+        """End the child under way at once; ``run`` then returns. From any thread or a signal handler."""
+        with self._lock:
+            if self._pid is not None:
+                self._interrupted = True
+                _kill_group(self._pid)
+
+    def _end(self, child: subprocess.Popen[bytes]) -> int:
+        """Kill what is left of the group (on an exception the child too), then reap it."""
+        with self._lock:
+            _kill_group(child.pid)  # before reaping: until then the number can't belong to anyone else
+            self._pid = None
+            return child.wait()
+
+
+def _memory_file(stack: contextlib.ExitStack, name: str) -> int:
+    descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
+    stack.callback(os.close, descriptor)
+    return descriptor
+
+
+def _ends_within(pid: int, limit_s: float) -> bool:
+    descriptor = os.pidfd_open(pid)
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        return bool(poll.poll(limit_s * 1000))
+    finally:
+        os.close(descriptor)
+
+
+def _kill_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _text(descriptor: int) -> str:
+    return os.pread(descriptor, MAX_OUTPUT, 0).decode("utf-8", "replace")

@@ -1,0 +1,228 @@
+"""Clients as data: ``clients/*.toml`` and the user's own descriptions become ``Client`` objects.
+
+Folders, in this order: the ones that ship with lastbyte, ``LASTBYTE_CLIENTS_DIR`` (several joined by ``:``), and
+``~/.config/lastbyte/clients``. clients/README.md explains every key.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import os
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from lastbyte.adapters.client_output import FIGURES
+from lastbyte.adapters.command_line import CA_ARGV, PLACEHOLDERS, PROTOCOL_ARGV, names_in
+from lastbyte.domain.client import Client, Parser, Protocol
+from lastbyte.domain.errors import InvalidInput
+
+FOLDERS_ENV = "LASTBYTE_CLIENTS_DIR"
+
+Words = tuple[str, ...]
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=60)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DebianInstall(_Model):
+    """A program that ``lastbyte setup`` unpacks from a Debian suite."""
+
+    suites: Annotated[Words, Field(min_length=1)]
+    """Suites to try, in this order."""
+    packages: Annotated[Words, Field(min_length=1)]
+    program: Annotated[str, Field(pattern="^/")]
+    """Path of the program inside the package."""
+    requires: str = ""
+    """Text that its version output must hold."""
+
+
+class Install(_Model):
+    """How ``lastbyte setup`` brings the program; a description without it names a program that is there already."""
+
+    recipe: str | None = None
+    """Name of a recipe in lastbyte.provision."""
+    debian: DebianInstall | None = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if (self.recipe is None) == (self.debian is None):
+            raise ValueError("give either recipe or debian")
+        return self
+
+
+class _Timings(_Model):
+    parser: Parser
+    unit: Literal["s", "ms", "us"] = "s"
+    stream: Literal["stdout", "stderr", "both"] = "stdout"
+    patterns: Words = ()
+    fields: dict[str, str] = {}
+
+    @field_validator("patterns")
+    @classmethod
+    def _compile(cls, patterns: Words) -> Words:
+        for pattern in patterns:
+            try:
+                groups = re.compile(pattern).groupindex
+            except re.error as exc:
+                raise ValueError(f"{pattern!r} is not a regular expression: {exc}") from exc
+            _check_figures(groups)
+        return patterns
+
+    @field_validator("fields")
+    @classmethod
+    def _known(cls, fields: dict[str, str]) -> dict[str, str]:
+        _check_figures(fields)
+        return fields
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if self.parser is Parser.REGEX and not any("(?P<ttlb>" in pattern for pattern in self.patterns):
+            raise ValueError("parser regex needs patterns, one of them with a group (?P<ttlb>...)")
+        if self.parser is Parser.JSON and "ttlb" not in self.fields:
+            raise ValueError("parser json needs fields with at least ttlb")
+        return self
+
+
+def _check_figures(names: Iterable[str]) -> None:
+    unknown = sorted(set(names) - FIGURES)
+    if unknown:
+        raise ValueError(f"no figure is called {', '.join(unknown)}; known: {', '.join(sorted(FIGURES))}")
+
+
+class _Variant(_Model):
+    argv: Words = ()
+    title: str | None = None
+
+
+class _Document(_Model):
+    program: Name
+    title: str
+    quic_stack: str = ""
+    executable: Annotated[Words, Field(min_length=1)]
+    argv: Annotated[Words, Field(min_length=1)]
+    ca_argv: Words = ()
+    version_argv: Words = ("--version",)
+    env: dict[str, str] = {}
+    protocols: Annotated[dict[Protocol, _Variant], Field(min_length=1)]
+    timings: _Timings
+    install: Install | None = None
+
+    @field_validator("argv", "ca_argv")
+    @classmethod
+    def _placeholders(cls, items: Words) -> Words:
+        for item in items:
+            if item in (CA_ARGV, PROTOCOL_ARGV):
+                continue
+            unknown = [name for name in names_in(item) if name not in PLACEHOLDERS]
+            if unknown:
+                known = ", ".join(sorted(PLACEHOLDERS))
+                raise ValueError(f"{item!r}: there is no placeholder {{{unknown[0]}}}; known: {known}")
+        return items
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.timings.parser is Parser.CURL_JSON and not any("{curl_write_out}" in item for item in self.argv):
+            raise ValueError('parser curl-json needs "--write-out", "{curl_write_out}" in argv')
+        if not any("url" in names_in(i) or "path" in names_in(i) for v in (self.argv, *self._variants()) for i in v):
+            raise ValueError("argv names neither {url} nor {path}, so nothing would be fetched")
+        return self
+
+    def _variants(self) -> list[Words]:
+        return [variant.argv for variant in self.protocols.values()]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientDescription:
+    """One file: a program, how it is installed, and one client per protocol."""
+
+    source: Path
+    program: str
+    title: str
+    executable: Words
+    clients: tuple[Client, ...]
+    install: Install | None = None
+
+
+def load_clients(folders: list[Path] | None = None) -> list[Client]:
+    """Every client that is described, in the order of folders, files and protocols. Raises InvalidInput."""
+    return [client for description in load_descriptions(folders) for client in description.clients]
+
+
+def load_descriptions(folders: list[Path] | None = None) -> list[ClientDescription]:
+    """Every description in ``folders`` (default: ``description_folders()``). Raises InvalidInput."""
+    found: dict[str, ClientDescription] = {}
+    for folder in description_folders() if folders is None else folders:
+        for file in sorted(folder.glob("*.toml")):
+            description = read_description(file)
+            if description.program in found:
+                raise InvalidInput(
+                    f"{file}: program",
+                    f"{description.program!r} is described in {found[description.program].source} too.",
+                    "Give one of them another name.",
+                )
+            found[description.program] = description
+    return list(found.values())
+
+
+def description_folders() -> list[Path]:
+    """Where descriptions are looked for; a folder that is not there is passed over."""
+    config = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    named = [Path(item).expanduser() for item in os.environ.get(FOLDERS_ENV, "").split(os.pathsep) if item]
+    return [Path(str(importlib.resources.files("clients"))), *named, config / "lastbyte/clients"]
+
+
+def read_description(file: Path) -> ClientDescription:
+    """The description in ``file``. Raises InvalidInput naming file and key."""
+    try:
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as exc:
+        raise InvalidInput(str(file), f"can't be read: {exc}.", "Check its permissions and that it is UTF-8.") from exc
+    except tomllib.TOMLDecodeError as exc:
+        raise InvalidInput(str(file), f"is not TOML: {exc}.", "See clients/README.md for an example.") from exc
+    try:
+        document = _Document.model_validate(data)
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        message = str(first["msg"]).removeprefix("Value error, ").rstrip(".")
+        raise InvalidInput(
+            f"{file}: {key}" if key else str(file), f"{message}.", "See clients/README.md for every key."
+        ) from exc
+    return ClientDescription(
+        source=file,
+        program=document.program,
+        title=document.title,
+        executable=document.executable,
+        clients=tuple(_client(document, protocol) for protocol in document.protocols),
+        install=document.install,
+    )
+
+
+def _client(document: _Document, protocol: Protocol) -> Client:
+    variant = document.protocols[protocol]
+    argv = tuple(part for item in document.argv for part in (variant.argv if item == PROTOCOL_ARGV else (item,)))
+    return Client(
+        id=f"{document.program}-{protocol}",
+        program=document.program,
+        protocol=protocol,
+        title=variant.title or f"{document.title} HTTP/{protocol.http_version}",
+        argv=argv,
+        parser=document.timings.parser.value,
+        executable=document.executable,
+        quic_stack=document.quic_stack if protocol is Protocol.H3 else "",
+        ca_argv=document.ca_argv,
+        env=document.env,
+        timing_map=document.timings.fields,
+        patterns=document.timings.patterns,
+        unit=document.timings.unit,
+        stream=document.timings.stream,
+        version_argv=document.version_argv,
+    )
