@@ -32,7 +32,9 @@ class Settings(BaseSettings):
     database_url: str = Field(default="postgresql+psycopg://postgres@/lastbyte", description="SQLAlchemy URL.")
     broker_url: str = Field(default="redis://127.0.0.1:6379/0", description="Celery broker: Redis or Valkey.")
     api_url: str = Field(default="http://127.0.0.1:8000", description="Where the dashboard finds the API.")
-    endpoints_file: Path | None = Field(default=None, description="Catalogue to load instead of endpoints.json.")
+    endpoints_file: Path = Field(
+        default=Path(__file__).parent.parent / "endpoints.json", description="Catalogue of endpoints."
+    )
     vantage: str = Field(default="local", description="Name of the place this worker measures from.")
     box: str = Field(default="auto", description="auto, kernel or uml.")
     trial_timeout_s: float = Field(default=60.0, gt=0, description="Limit of one trial, in seconds.")

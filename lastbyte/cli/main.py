@@ -32,7 +32,7 @@ app.command("setup")(diagnose.setup)
 app.add_typer(path_app, name="path")
 
 
-def _print_version(asked: bool) -> None:  # noqa: FBT001 - Typer calls it
+def _print_version(asked: bool) -> None:
     if asked:
         typer.echo(version("lastbyte"))
         raise typer.Exit

@@ -19,7 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from lastbyte.cli import report
 from lastbyte.domain.campaign import MAX_ROUNDS
 from lastbyte.domain.client import expand_clients
-from lastbyte.domain.endpoint import Origin, validate_url
+from lastbyte.domain.endpoint import Origin
 from lastbyte.domain.errors import InvalidInput, UnknownName
 from lastbyte.domain.profile import Profile
 from lastbyte.domain.trial import Trial
@@ -60,9 +60,8 @@ def measure_command(
 
       lastbyte measure https://testbed-caddy.test/1MB.bin -p delay-50     (local stand-in, no Internet needed)
     """
-    from lastbyte.cli import wiring  # noqa: PLC0415 - heavy, and --help must be quick
+    from lastbyte import wiring  # noqa: PLC0415 - heavy, and --help must be quick
 
-    validate_url(url, "URL")
     if not 1 <= rounds <= MAX_ROUNDS:
         raise InvalidInput("--rounds", f"{rounds} is out of range.", f"Use 1 to {MAX_ROUNDS}.")
     profiles = _chosen_profiles(profile or ["unshaped"], wiring.profiles())
@@ -71,7 +70,7 @@ def measure_command(
         _make_directory(directory)
     console = Console(stderr=True)
     chosen_seed = seed if seed is not None else random.SystemRandom().randrange(2**31)
-    endpoint = wiring.endpoint_for(url)
+    endpoint = wiring.endpoint_of(url)
     stop = threading.Event()
     with wiring.testbed_for(endpoint), wiring.bench(stop, box) as bench, _stop_on_signals(stop, bench.runner):
         job = OneShot(endpoint, profiles, tuple(clients), rounds, chosen_seed, timeout_s)

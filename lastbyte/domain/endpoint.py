@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -86,3 +87,29 @@ def size_order(label: str) -> float:
         factor = {"b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9}[match["unit"].lower()]
         return float(match["number"]) * factor
     return _PAGE_ORDER.get(label, 0.0)
+
+
+_TESTBED_SUFFIX = ".test"
+"""Reserved (RFC 6761): never a production host, so a host that ends with it is of the testbed."""
+
+
+def endpoint_for_url(url: str, known: Sequence[Endpoint], field: str = "url") -> Endpoint:
+    """The endpoint that ``url`` means: the known one with that URL, else one made for it, whose id is the URL.
+
+    A made one shares provider, origin and base RTT with a known endpoint on the same host. Raises InvalidInput.
+    """
+    validate_url(url, field)
+    for endpoint in known:
+        if endpoint.url == url:
+            return endpoint
+    made = Endpoint(id=url, provider="", url=url, size_label="")
+    like = next((endpoint for endpoint in known if endpoint.host == made.host), None)
+    testbed = made.host.endswith(_TESTBED_SUFFIX)
+    return Endpoint(
+        id=url,
+        provider=like.provider if like else made.host,
+        url=url,
+        size_label=urlsplit(url).path.rstrip("/").rsplit("/", 1)[-1] or "/",
+        origin=like.origin if like else Origin.TESTBED if testbed else Origin.PRODUCTION,
+        base_rtt_ms=like.base_rtt_ms if like else 0.0,
+    )

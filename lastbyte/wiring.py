@@ -1,0 +1,68 @@
+"""The one module that ties adapters to ports for measuring: for the worker and for the command line."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+from lastbyte.adapters.client_descriptions import load_clients
+from lastbyte.adapters.endpoints_file import load_endpoints
+from lastbyte.adapters.program_client import ProgramClientRunner
+from lastbyte.adapters.resolver import HostResolver, KnownHost
+from lastbyte.domain.client import Client
+from lastbyte.domain.endpoint import Endpoint, Origin, endpoint_for_url
+from lastbyte.domain.errors import LastbyteError
+from lastbyte.domain.profile import Profile
+from lastbyte.services.link import Link
+from lastbyte.services.measure_cell import Bench
+from lastbyte.settings import settings, var_dir
+from netem.factory import ShapedPathFactory, choose_box
+from netem.profiles import load_profiles
+from testbed import state as testbed_state
+from testbed.catalogue import endpoints as testbed_endpoints
+from testbed.run import running_testbed
+
+
+def clients() -> list[Client]:
+    """All described clients, installed or not."""
+    return load_clients()
+
+
+def profiles() -> dict[str, Profile]:
+    """All known network conditions by name."""
+    return load_profiles()
+
+
+def endpoint_of(url: str) -> Endpoint:
+    """The endpoint that a URL means; raises InvalidInput."""
+    return endpoint_for_url(url, [*testbed_endpoints(), *load_endpoints(settings().endpoints_file)], "URL")
+
+
+def testbed_for(endpoint: Endpoint) -> AbstractContextManager[object]:
+    """A living testbed while the block runs, where the endpoint needs one."""
+    return running_testbed(var_dir()) if endpoint.origin is Origin.TESTBED else nullcontext()
+
+
+def box_kind(wanted: str) -> str:
+    """The kind of box that this machine will use; empty when it can have none."""
+    try:
+        return choose_box(wanted)
+    except LastbyteError:
+        return ""
+
+
+@contextmanager
+def bench(stop: threading.Event, box: str) -> Iterator[Bench]:
+    """What a measurement needs; the link opens with the first cell and is removed with the block."""
+    with Link(ShapedPathFactory(box)) as link:
+        yield Bench(link, ProgramClientRunner(), HostResolver(_testbed_hosts), stop)
+
+
+def _testbed_hosts() -> Mapping[str, KnownHost]:
+    """Read anew for each cell: a testbed may have been started again, with another CA."""
+    state = testbed_state.load(var_dir())
+    if state is None:
+        return {}
+    hosts: list[testbed_state.ProviderState | testbed_state.FaultState] = [*state.providers, *state.faults]
+    return {host.host: KnownHost(host.address, state.ca_file, host.address6) for host in hosts}
