@@ -1,1 +1,1 @@
-"""Dash: pages, figures, callbacks and the REST client."""
+"""The dashboard: Dash pages over the REST API, with no database and no assets from elsewhere."""

@@ -1,0 +1,50 @@
+"""The Dash application, wired."""
+
+from __future__ import annotations
+
+from dash import Dash
+
+from dashboard.callbacks import campaign, cancel, cell, home, new, routing
+from dashboard.client import ApiClient
+from dashboard.pages.shell import frame
+from dashboard.settings import Settings
+
+_INDEX = """<!DOCTYPE html>
+<html lang="en">
+<head>
+{%metas%}
+<title>lastbyte</title>
+<link rel="icon" href="/assets/icon.svg" type="image/svg+xml">
+{%css%}
+</head>
+<body>
+{%app_entry%}
+<footer>{%config%}{%scripts%}{%renderer%}</footer>
+</body>
+</html>"""
+
+
+def create_app(settings: Settings | None = None, api: ApiClient | None = None) -> Dash:
+    """Build the application; ``api`` replaces the REST client in tests.
+
+    ``create_app().server`` is the WSGI application.
+    """
+    settings = settings or Settings.from_env()
+    api = api or ApiClient(settings.api_url)
+    app = Dash(
+        "dashboard",
+        title="lastbyte",
+        update_title="",
+        serve_locally=True,
+        suppress_callback_exceptions=True,  # pages come and go
+        index_string=_INDEX,
+        meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
+    )
+    app.layout = frame()
+    routing.register(app, api, settings)
+    home.register(app, api)
+    campaign.register(app, api)
+    cell.register(app, api)
+    cancel.register(app, api)
+    new.register(app, api)
+    return app

@@ -1,0 +1,1 @@
+"""Callbacks, thin: they fetch, call a page's pure functions, and say what did not change."""

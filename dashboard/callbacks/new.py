@@ -1,0 +1,61 @@
+"""The form: estimate while typing, errors at their fields, on to the campaign."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dash import Dash, Input, Output, State, no_update
+
+from dashboard import ids
+from dashboard.client import ApiClient, ApiDown, ApiProblem, Json
+from dashboard.estimate import estimate
+from dashboard.pages.new import FIELDS, errors_by_field, estimate_view
+from dashboard.pages.shell import state_box
+
+
+def register(app: Dash, api: ApiClient) -> None:
+    """Add the callbacks."""
+
+    @app.callback(
+        Output(ids.NEW_ESTIMATE, "children"),
+        Input(ids.NEW_ENDPOINTS, "value"),
+        Input(ids.NEW_PROFILES, "value"),
+        Input(ids.NEW_CLIENTS, "value"),
+        Input(ids.NEW_ROUNDS, "value"),
+        State(ids.NEW_CATALOGUE, "data"),
+    )
+    def show_estimate(endpoints: list[str], profiles: list[str], clients: list[str], rounds: Any, known: Json) -> Any:
+        if not isinstance(rounds, int) or rounds < 1:
+            return estimate_view(None)
+        return estimate_view(estimate(known, endpoints or [], profiles or [], clients or [], rounds))
+
+    @app.callback(
+        Output(ids.URL, "pathname"),
+        Output(ids.NEW_PROBLEM, "children"),
+        *(Output(ident, "error") for ident in FIELDS.values()),
+        Input(ids.NEW_START, "n_clicks"),
+        *(State(ident, "value") for ident in FIELDS.values()),
+        prevent_initial_call=True,
+        running=[(Output(ids.NEW_START, "disabled"), True, False)],
+    )
+    def start(clicks: int | None, *values: Any) -> tuple[Any, ...]:
+        none: list[Any] = [None] * len(FIELDS)
+        if not clicks:
+            return no_update, no_update, *([no_update] * len(FIELDS))
+        try:
+            campaign = api.create_campaign(request_body(dict(zip(FIELDS, values, strict=True))))
+        except ApiDown as exc:
+            box = state_box("Not started", f"{exc} Nothing is lost: try again in a moment.", None, "error")
+            return no_update, box, *none
+        except ApiProblem as exc:
+            at_field, rest = errors_by_field(exc)
+            box = state_box("Not started", " ".join(rest) or "See the marked fields.", None, "error")
+            return no_update, box, *(at_field.get(field) for field in FIELDS)
+        return f"/campaigns/{campaign['id']}", None, *none
+
+
+def request_body(values: Json) -> Json:
+    """The body for ``POST /campaigns``; what was left empty is left out, so that the API's defaults hold."""
+    lists = {key: values[key] or [] for key in ("endpoints", "profiles", "clients")}
+    rest = {key: values[key] for key in ("name", "rounds", "seed", "vantage") if values[key] not in (None, "")}
+    return {**lists, **rest}

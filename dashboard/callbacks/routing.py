@@ -1,0 +1,63 @@
+"""Which page an address shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dash import ClientsideFunction, Dash, Input, Output, State
+
+from dashboard import ids
+from dashboard.client import ApiClient, ApiDown, ApiProblem
+from dashboard.pages import campaign, home, new
+from dashboard.pages.shell import Place, api_down_page, not_found_page, problem_page
+from dashboard.settings import Settings
+
+
+def register(app: Dash, api: ApiClient, settings: Settings) -> None:
+    """Add the callbacks."""
+    app.clientside_callback(  # type: ignore[no-untyped-call]
+        ClientsideFunction("lastbyte", "place"),
+        Output(ids.PLACE, "data"),
+        Input(ids.URL, "pathname"),
+        Input(ids.URL, "search"),
+    )
+
+    @app.callback(
+        Output(ids.PAGE, "children"),
+        Output(ids.RETRY, "disabled"),
+        Input(ids.PLACE, "data"),
+        Input(ids.RETRY, "n_intervals"),
+        prevent_initial_call=True,
+    )
+    def show_page(data: dict[str, Any] | None, _ticks: int | None) -> tuple[Any, bool]:
+        place = Place.from_store(data)
+        try:
+            return render(api, place, settings.poll_ms), True
+        except ApiDown as exc:
+            return api_down_page(exc), False
+        except ApiProblem as exc:
+            return problem_page(exc), True
+
+    # A title per page, so that tabs, history and bookmarks can be told apart.
+    app.clientside_callback(  # type: ignore[no-untyped-call]
+        ClientsideFunction("lastbyte", "title"),
+        Output(ids.PAGE, "title"),
+        Input(ids.PAGE, "children"),
+        State(ids.URL, "pathname"),
+    )
+
+
+def render(api: ApiClient, place: Place, poll_ms: int) -> Any:
+    """The page for a place; raises what the API client raises."""
+    if place.pathname == "/":
+        return home.page(api.campaigns(), place, poll_ms)
+    if place.pathname == "/new":
+        return new.page(api.endpoints(), api.profiles(), api.clients(), api.vantages())
+    match place.pathname.strip("/").split("/"):
+        case ["campaigns", campaign_id]:
+            query = place.query
+            found = api.campaign(campaign_id)
+            heatmap = api.heatmap(campaign_id, query.get("baseline"), query.get("candidate"))
+            return campaign.page(found, heatmap, place, poll_ms)
+        case _:
+            return not_found_page()

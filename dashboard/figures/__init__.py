@@ -1,0 +1,1 @@
+"""Pure builders: data of the API in, Plotly figure out."""

@@ -1,0 +1,239 @@
+"""One provider's heatmap: the difference of H3 against H2 per condition and size.
+
+A cell says what it is three times: by colour, by a pattern or mark, and by words. Three heatmap traces carry the
+colours (established, not established, nothing to show), scatter traces the patterns and texts, so each can be switched
+by cell and the values stay what the API said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from html import escape
+
+import plotly.graph_objects as go
+
+from dashboard.client import Json
+from dashboard.figures.cell_text import hover_text, words_in_cell
+from dashboard.figures.grid import Panel
+from dashboard.figures.palette import CLIP_PCT, FONT, Palette, diverging, legible_on, muted_diverging, palette
+from dashboard.formatting import number, size_label
+from dashboard.words import kind_of
+
+CELL_PX = 94
+LEFT_PX, RIGHT_PX, TOP_PX, BOTTOM_PX = 70, 4, 50, 42
+
+ESTABLISHED = ("h3 faster", "h2 faster", "equivalent")
+MUTED = ("inconclusive", "unproven")
+HATCHES: dict[str, tuple[str, float]] = {"inconclusive": ("/", 7), "unproven": ("x", 9), "failing": ("\\", 7)}
+"""Plotly pattern and its size in px for each kind of cell that must not be taken for a result."""
+OUTLINES: dict[str, str] = {"equivalent": "solid", "measuring": "dash", "no data": "dot"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Square:
+    x: int
+    y: int
+    cell: Json
+    kind: str
+    background: str
+
+
+def figure_size(panel: Panel) -> tuple[int, int]:
+    """Width and height in px that make the cells squares of CELL_PX."""
+    return (
+        LEFT_PX + RIGHT_PX + CELL_PX * len(panel.columns),
+        TOP_PX + BOTTOM_PX + CELL_PX * len(panel.rows),
+    )
+
+
+def heatmap_figure(panel: Panel, scheme: str = "light") -> go.Figure:
+    """Heatmap of a panel; rows mild to severe from the top, columns small to large from the left."""
+    pal = palette(scheme)
+    squares = list(_squares(panel, pal))
+    figure = go.Figure(
+        [
+            _colours(panel, squares, "established", ESTABLISHED, lambda v: diverging(pal, v)),
+            _colours(panel, squares, "not established", MUTED, lambda v: muted_diverging(pal, v)),
+            _nothing(panel, squares, pal),
+            *_hatches(squares, pal),
+            *_outlines(squares, pal),
+            *_texts(squares),
+        ]
+    )
+    width, height = figure_size(panel)
+    figure.update_layout(
+        title={
+            "text": f"<b>{escape(panel.provider)}</b><br>"
+            f'<span style="font-size:12px;color:{pal.muted}">{origin_line(panel)}</span>',
+            "font": {"size": 16, "color": pal.text},
+            "x": 0,
+            "xref": "container",
+            "pad": {"l": LEFT_PX + 2, "t": 15},
+            "y": 1,
+            "yref": "container",
+            "yanchor": "top",
+            "automargin": False,
+        },
+        width=width,
+        height=height,
+        margin={"l": LEFT_PX, "r": RIGHT_PX, "t": TOP_PX, "b": BOTTOM_PX, "pad": 0},
+        paper_bgcolor=pal.surface,
+        plot_bgcolor=pal.surface,
+        font={"family": FONT, "color": pal.text, "size": 13},
+        showlegend=False,
+        dragmode=False,
+        hovermode="closest",
+        uirevision="keep",
+        xaxis=_axis("Object size", [size_label(c) for c in panel.columns], pal, standoff=6),
+        yaxis=_axis(panel.axis.title, [panel.axis.row_label(r) for r in panel.rows], pal, standoff=8, downwards=True),
+    )
+    return figure
+
+
+def origin_line(panel: Panel) -> str:
+    """What stands behind the provider's name, and how far away it is."""
+    if panel.origin == "testbed":
+        return f"testbed stand-in · base RTT {number(panel.base_rtt_ms)} ms"
+    return "production endpoint"
+
+
+def _squares(panel: Panel, pal: Palette) -> Iterator[_Square]:
+    for y, row in enumerate(panel.cells):
+        for x, cell in enumerate(row):
+            if cell is None:
+                continue
+            kind = kind_of(cell)
+            if kind in ESTABLISHED:
+                background = diverging(pal, cell["diff_pct"])
+            elif kind in MUTED:
+                background = muted_diverging(pal, cell["diff_pct"])
+            else:
+                background = pal.empty
+            yield _Square(x, y, cell, kind, background)
+
+
+def _colours(
+    panel: Panel, squares: list[_Square], name: str, kinds: tuple[str, ...], colour: Callable[[float], str]
+) -> go.Heatmap:
+    chosen = [s for s in squares if s.kind in kinds]
+    steps = [i / 20 for i in range(21)]
+    return _layer(
+        panel,
+        chosen,
+        name,
+        {(s.x, s.y): s.cell["diff_pct"] for s in chosen},
+        [(step, colour((2 * step - 1) * CLIP_PCT)) for step in steps],
+    )
+
+
+def _nothing(panel: Panel, squares: list[_Square], pal: Palette) -> go.Heatmap:
+    chosen = [s for s in squares if s.kind not in ESTABLISHED + MUTED]
+    return _layer(panel, chosen, "no result", {(s.x, s.y): 0.0 for s in chosen}, [(0.0, pal.empty), (1.0, pal.empty)])
+
+
+def _layer(
+    panel: Panel,
+    squares: list[_Square],
+    name: str,
+    values: dict[tuple[int, int], float],
+    colorscale: list[tuple[float, str]],
+) -> go.Heatmap:
+    columns, rows = range(len(panel.columns)), range(len(panel.rows))
+    hover = {(s.x, s.y): hover_text(panel, s.cell, s.kind) for s in squares}
+    return go.Heatmap(
+        name=name,
+        x=list(columns),
+        y=list(rows),
+        z=[[values.get((x, y)) for x in columns] for y in rows],
+        hovertext=[[hover.get((x, y), "") for x in columns] for y in rows],
+        hoverinfo="none",  # the page shows the text itself: a label of Plotly would be cut off at the figure's edge
+        hoverongaps=False,
+        zmin=-CLIP_PCT,
+        zmax=CLIP_PCT,
+        zmid=0,
+        colorscale=colorscale,
+        showscale=False,
+        xgap=4,
+        ygap=4,
+    )
+
+
+def _hatches(squares: list[_Square], pal: Palette) -> Iterator[go.Scatter]:
+    for kind, (shape, size) in HATCHES.items():
+        chosen = [s for s in squares if s.kind == kind]
+        if chosen:
+            xs, ys = _frames(chosen, 0.478)
+            yield go.Scatter(
+                name=f"hatch {kind}",
+                x=xs,
+                y=ys,
+                mode="lines",
+                line={"width": 0},
+                fill="toself",
+                fillcolor="rgba(0,0,0,0)",
+                fillpattern={
+                    "shape": shape,
+                    "size": size,
+                    "solidity": 0.12,
+                    "fgcolor": pal.muted,
+                    "fgopacity": 0.38,
+                    "bgcolor": "rgba(0,0,0,0)",
+                },
+                hoverinfo="skip",
+            )
+
+
+def _outlines(squares: list[_Square], pal: Palette) -> Iterator[go.Scatter]:
+    for kind, dash in OUTLINES.items():
+        chosen = [s for s in squares if s.kind == kind]
+        if chosen:
+            xs, ys = _frames(chosen, 0.44)
+            yield go.Scatter(
+                name=f"outline {kind}",
+                x=xs,
+                y=ys,
+                mode="lines",
+                line={"width": 2 if dash == "solid" else 1, "dash": dash, "color": pal.muted},
+                opacity=1.0 if dash == "solid" else 0.6,
+                hoverinfo="skip",
+            )
+
+
+def _frames(squares: list[_Square], half: float) -> tuple[list[float | None], list[float | None]]:
+    xs: list[float | None] = []
+    ys: list[float | None] = []
+    for s in squares:
+        xs += [s.x - half, s.x + half, s.x + half, s.x - half, s.x - half, None]
+        ys += [s.y - half, s.y - half, s.y + half, s.y + half, s.y - half, None]
+    return xs, ys
+
+
+def _texts(squares: list[_Square]) -> Iterator[go.Scatter]:
+    lines = [words_in_cell(s.cell, s.kind) for s in squares]
+    inks = [legible_on(s.background) for s in squares]
+    for name, offset, size, at in (("numbers", -0.17, 16, 0), ("intervals", 0.12, 11, 1), ("rounds", 0.31, 11, 2)):
+        yield go.Scatter(
+            name=name,
+            x=[s.x for s in squares],
+            y=[s.y + (0 if s.kind == "pending" else offset) for s in squares],
+            text=[line[at] for line in lines],
+            mode="text",
+            textfont={"size": size, "color": inks, "family": FONT},
+            hoverinfo="skip",
+            cliponaxis=False,
+        )
+
+
+def _axis(title: str, labels: list[str], pal: Palette, *, standoff: int, downwards: bool = False) -> Json:
+    ends = [-0.5, len(labels) - 0.5]
+    return {
+        "title": {"text": title, "standoff": standoff, "font": {"size": 12, "color": pal.muted}},
+        "tickvals": list(range(len(labels))),
+        "ticktext": labels,
+        "range": ends[::-1] if downwards else ends,
+        "fixedrange": True,
+        "showgrid": False,
+        "zeroline": False,
+        "ticks": "",
+    }
