@@ -1,7 +1,7 @@
 """A conversation with one long-lived ``tc -force -batch -`` (tc(8)), the same for both boxes.
 
-Starting a tc per command costs 17 ms inside a User-Mode Linux guest; a tc that is already there answers in 0.2 ms, little
-enough to read the counters before and after every trial.
+Starting a tc per command costs 17 ms inside a User-Mode Linux guest; a tc that is already there answers in 0.2 ms,
+little enough to read the counters before and after every trial.
 
 Frames: after the commands comes a line that tc can't know, and tc reports each failed line by its number
 ("Command failed -:7"). The report of that last line ends the frame; a report of an earlier line is a real failure.

@@ -40,7 +40,7 @@ class Pinger:
             return socket.socket(family, socket.SOCK_RAW, protocol)
 
         self._socket = namespace.call(create)
-        self._socket.setblocking(False)
+        self._socket.settimeout(0)
         self._socket.connect((str(target), 0))
 
     def ping(self, count: int, interval_s: float, timeout_s: float, is_alive: Callable[[], bool]) -> Echoes:
@@ -101,6 +101,6 @@ class Pinger:
 
 
 def _checksum(data: bytes) -> int:
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
     total = (total & 0xFFFF) + (total >> 16)
     return ~(total + (total >> 16)) & 0xFFFF

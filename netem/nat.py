@@ -23,7 +23,6 @@ from netem.rundir import Owner, run_root
 
 TABLE_PREFIX = "lastbyte_"
 LINK_PREFIX = "lbn"
-_STATE_FILE = "nat.json"
 
 
 def host_egress(family: int) -> list[str]:
@@ -177,7 +176,7 @@ def claim_forwarding(user: str, link: str, egress: dict[int, list[str]]) -> dict
 
 def release_forwarding(user: str | None = None) -> None:
     """Drop a user, and all whose owner is gone; the last one out puts the former values back."""
-    if not (run_root() / _STATE_FILE).exists():
+    if not _state_file().exists():
         return
     with _forwarding_state() as state:
         state.users = [item for item in state.users if item != user and (owner := Owner.parse(item)) and owner.is_alive]
@@ -230,11 +229,16 @@ def _forwarding6(device: str) -> dict[str, str]:
     return settings
 
 
+def _state_file() -> Path:
+    """One per network namespace that plays the host, since settings belong to it."""
+    return run_root() / f"nat-{Path('/proc/self/ns/net').stat().st_ino}.json"
+
+
 @contextlib.contextmanager
 def _forwarding_state() -> Iterator[_Forwarding]:
     with (run_root() / "nat.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        file = run_root() / _STATE_FILE
+        file = _state_file()
         try:
             document = json.loads(file.read_text(encoding="utf-8"))
             state = _Forwarding(list(document["users"]), dict(document["before"]))

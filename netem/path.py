@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from collections.abc import Callable, Sequence
 from ipaddress import IPv4Network
@@ -183,7 +184,7 @@ def _base_network() -> IPv4Network:
 def udp_rcvbuf_errors(text: str) -> int:
     """UDP datagrams dropped for want of receive buffer, from /proc/net/snmp or snmp6 (proc(5))."""
     lines = [line.split() for line in text.splitlines()]
-    for names, values in zip(lines, lines[1:], strict=False):
+    for names, values in itertools.pairwise(lines):
         if names[:1] == ["Udp:"] == values[:1] and "RcvbufErrors" in names:
             return int(values[names.index("RcvbufErrors")])
     return sum(int(line[1]) for line in lines if len(line) == 2 and line[0] == "Udp6RcvbufErrors")

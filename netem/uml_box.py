@@ -108,14 +108,12 @@ class UmlBox:
         try:
             said = self.console.read_until(b"lastbyte-guest-", BOOT_TIMEOUT_S)
             said += self.console.read_until(b"\n", 1.0)
-            if not said.endswith(uml_guest.READY):
-                raise PathUnavailable(f"The guest could not set itself up: {_tail(said)}")
         except PathLost as exc:
             self.close()
             raise PathUnavailable(f"The User-Mode Linux guest did not boot. {exc}") from exc
-        except PathUnavailable:
+        if not said.endswith(uml_guest.READY):
             self.close()
-            raise
+            raise PathUnavailable(f"The guest could not set itself up: {_tail(said)}")
 
     def is_alive(self) -> bool:
         """False once the guest's process ended."""
