@@ -79,7 +79,8 @@ def judge(
     if isinstance(kind, Timings):
         return kind, None
     what, why = kind
-    said = [why, report.error if report else "", ended.stderr.strip()]
+    error = report.error if report else ""
+    said = [why, error or ended.stderr.strip()]  # curl's stderr repeats its error and adds advice
     detail = "; ".join(dict.fromkeys(text for text in said if text))
     return None, Failure(what, detail[:_MAX_DETAIL] or f"exit code {ended.exit_code}")
 
@@ -120,6 +121,8 @@ def _curl_kind(exit_code: int, report: Report, stderr: str) -> FailureKind:
     answered = report.status is not None
     if kind is FailureKind.TIMEOUT and report.handshake_s is None:
         return FailureKind.CONNECT_TIMEOUT
+    if kind is FailureKind.SHORT_BODY and "reset" in text:
+        return FailureKind.RESET  # over HTTP/3 curl calls a reset stream a partial file, over HTTP/2 an error (92)
     if exit_code in (7, 35, 95, 96) and not answered:
         said = _from_text(text)
         if said is FailureKind.TIMEOUT:
