@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
-from lastbyte.domain.client import Client, Protocol
-from lastbyte.domain.endpoint import Endpoint, EndpointKind, Origin
-from lastbyte.domain.profile import Impairment, Profile
-from lastbyte.domain.trial import DirectionCounters, LinkProof
+from pydantic import TypeAdapter
+
+from lastbyte.domain.client import Client
+from lastbyte.domain.endpoint import Endpoint
+from lastbyte.domain.profile import Profile
+from lastbyte.domain.trial import LinkProof
 from lastbyte.ports import CellProof, RttProbe
 
 Json = Mapping[str, Any]
+
+# Fields that are added to these later get their defaults when an old row is read; fields that went are passed over.
+_ENDPOINT = TypeAdapter(Endpoint)
+_PROFILE = TypeAdapter(Profile)
+_CLIENT = TypeAdapter(Client)
+_LINK_PROOF = TypeAdapter(LinkProof)
+
+
+def _dump(adapter: TypeAdapter[Any], value: object) -> dict[str, Any]:
+    dumped: dict[str, Any] = adapter.dump_python(value, mode="json")
+    return dumped
 
 
 def storable(text: str | None) -> str | None:
@@ -38,63 +50,42 @@ def finite(number: float | None) -> float | None:
 
 def endpoint_to_json(endpoint: Endpoint) -> dict[str, Any]:
     """All fields by name."""
-    return asdict(endpoint)
+    return _dump(_ENDPOINT, endpoint)
 
 
 def endpoint_from_json(data: Json) -> Endpoint:
     """The reverse of ``endpoint_to_json``."""
-    return Endpoint(**{**data, "kind": EndpointKind(data["kind"]), "origin": Origin(data["origin"])})
+    return _ENDPOINT.validate_python(data)
 
 
 def profile_to_json(profile: Profile) -> dict[str, Any]:
     """All fields by name, directions nested."""
-    return asdict(profile)
+    return _dump(_PROFILE, profile)
 
 
 def profile_from_json(data: Json) -> Profile:
     """The reverse of ``profile_to_json``."""
-    return Profile(**{**data, "downlink": Impairment(**data["downlink"]), "uplink": Impairment(**data["uplink"])})
+    return _PROFILE.validate_python(data)
 
 
 def client_to_json(client: Client) -> dict[str, Any]:
     """All fields by name."""
-    return {
-        **asdict(client),
-        "argv": list(client.argv),
-        "executable": list(client.executable),
-        "ca_argv": list(client.ca_argv),
-        "env": dict(client.env),
-        "timing_map": dict(client.timing_map),
-    }
+    return _dump(_CLIENT, client)
 
 
 def client_from_json(data: Json) -> Client:
     """The reverse of ``client_to_json``."""
-    return Client(
-        **{
-            **data,
-            "protocol": Protocol(data["protocol"]),
-            "argv": tuple(data["argv"]),
-            "executable": tuple(data["executable"]),
-            "ca_argv": tuple(data["ca_argv"]),
-        }
-    )
+    return _CLIENT.validate_python(data)
 
 
 def link_proof_to_json(proof: LinkProof | None) -> dict[str, Any] | None:
     """Both directions' counters and the UDP errors."""
-    return None if proof is None else asdict(proof)
+    return None if proof is None else _dump(_LINK_PROOF, proof)
 
 
 def link_proof_from_json(data: Json | None) -> LinkProof | None:
     """The reverse of ``link_proof_to_json``."""
-    if data is None:
-        return None
-    return LinkProof(
-        downlink=DirectionCounters(**data["downlink"]),
-        uplink=DirectionCounters(**data["uplink"]),
-        udp_rcvbuf_errors=data["udp_rcvbuf_errors"],
-    )
+    return None if data is None else _LINK_PROOF.validate_python(data)
 
 
 def cell_proof_to_json(proof: CellProof) -> dict[str, Any]:
