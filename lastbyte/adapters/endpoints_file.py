@@ -93,11 +93,9 @@ def _text(entry: Mapping[str, object], key: str, place: str) -> str:
 
 def _kind(entry: Mapping[str, object], place: str) -> EndpointKind:
     value = entry.get("kind", EndpointKind.OBJECT.value)
-    try:
-        return EndpointKind(value)
-    except ValueError as exc:
-        known = ", ".join(EndpointKind)
-        raise InvalidInput(f"{place}.kind", f"{value!r} is no kind of endpoint.", f"Known: {known}.") from exc
+    if not isinstance(value, str) or value not in list(EndpointKind):
+        raise InvalidInput(f"{place}.kind", f"{value!r} is no kind of endpoint.", f"Known: {', '.join(EndpointKind)}.")
+    return EndpointKind(value)
 
 
 def _expected_bytes(entry: Mapping[str, object], place: str) -> int | None:

@@ -76,7 +76,7 @@ def _installed() -> debian.UnpackedRoot | None:
 
 
 def _status(name: str, root: debian.UnpackedRoot | None) -> ProgramStatus:
-    install = "Run: lastbyte doctor --install"
+    install = "Run: lastbyte setup"
     version = root.versions.get(name, "") if root else ""
     path = root.bin / name if root else None
     if path is None or not version or not path.is_file():
