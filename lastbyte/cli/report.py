@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -18,7 +19,7 @@ from lastbyte.domain.endpoint import Endpoint, Origin
 from lastbyte.domain.profile import Profile
 from lastbyte.domain.trial import Trial
 from lastbyte.services.one_shot import CellResult, OneShot, baseline_of
-from lastbyte.stats.paired import Comparison, Verdict
+from lastbyte.stats.paired import MIN_ROUNDS_FOR_VERDICT, Comparison, Verdict
 
 Ticker = Callable[[Profile, Trial], None]
 
@@ -40,21 +41,24 @@ def outcome(trial: Trial) -> str:
 
 
 def print_tables(console: Console, job: OneShot, results: list[CellResult]) -> None:
-    """A table per profile: TTLB per arm and the difference to the baseline arm."""
+    """A table per profile: TTLB per arm and the difference to the baseline arm; fits 80 columns."""
     baseline = baseline_of(job.clients)
     for result in results:
-        table = Table(title=_title(job.endpoint, result), title_justify="left", caption_justify="left")
-        table.add_column("client")
-        for name in ("handshake", "TTFB", "TTLB", "p5 to p95"):
-            table.add_column(f"{name} ms", justify="right")
+        console.print(_title(job.endpoint, result), highlight=False, soft_wrap=True)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+        table.add_column("client", no_wrap=True)
+        for name in ("handshake", "TTFB", "TTLB", "p5 - p95"):
+            table.add_column(f"{name}\nms", justify="right", no_wrap=True)
         table.add_column("n", justify="right")
-        table.add_column("failures")
-        table.add_column(f"TTLB against {baseline.id}", justify="right")
+        table.add_column("failed")
         for client in job.clients:
-            difference = "baseline" if client == baseline else _difference(result.against(baseline.id, client.id))
-            table.add_row(client.id, *_times(result, client.id), _failures(result, client.id), difference)
-        table.caption = _link(result)
+            table.add_row(client.id, *_times(result, client.id), _failures(result, client.id))
         console.print(table)
+        for client in job.clients:
+            if client != baseline:
+                difference = _difference(result.against(baseline.id, client.id))
+                console.print(f"  {client.id} against {baseline.id}: {difference}", highlight=False, soft_wrap=True)
+        console.print(f"  [dim]{_link(result)}[/]\n", highlight=False, soft_wrap=True)
 
 
 def document(job: OneShot, results: list[CellResult], started_at: datetime, *, interrupted: bool) -> dict[str, Any]:
@@ -132,7 +136,7 @@ def _times(result: CellResult, client_id: str) -> list[str]:
     ttlb = columns[2]
     return [
         *(f"{np.quantile(column, 0.5):.1f}" for column in columns),
-        f"{np.quantile(ttlb, 0.05):.1f} to {np.quantile(ttlb, 0.95):.1f}",
+        f"{np.quantile(ttlb, 0.05):.1f} - {np.quantile(ttlb, 0.95):.1f}",
         str(len(timings)),
     ]
 
@@ -150,13 +154,14 @@ def _failures(result: CellResult, client_id: str) -> str:
 
 def _difference(comparison: Comparison) -> str:
     if comparison.diff_pct is None:
-        return "no data"
-    text = f"{comparison.diff_pct:+.1f} %"
+        return "no round in which both succeeded"
+    text = f"[bold]{comparison.diff_pct:+.1f} %[/] TTLB"
     if comparison.ci_low_pct is not None and comparison.ci_high_pct is not None:
-        text += f" [{comparison.ci_low_pct:+.1f}, {comparison.ci_high_pct:+.1f}]".replace("[", "\\[")
+        text += f", 95 % interval {comparison.ci_low_pct:+.1f} to {comparison.ci_high_pct:+.1f} %"
     word = _WORDS.get(comparison.verdict, comparison.verdict.value)
     colour = _COLOURS.get(comparison.verdict, "default")
-    return f"{text}  [{colour}]{word}[/], n={comparison.n}"
+    too_few = f" (a verdict needs {MIN_ROUNDS_FOR_VERDICT} rounds)" if comparison.n < MIN_ROUNDS_FOR_VERDICT else ""
+    return f"{text}, n={comparison.n}: [{colour}]{word}[/]{too_few}"
 
 
 def _link(result: CellResult) -> str:

@@ -10,15 +10,19 @@ from lastbyte.domain.errors import PathLost
 from lastbyte.domain.profile import Profile
 from lastbyte.domain.trial import DirectionCounters, LinkProof
 from lastbyte.ports import CounterSnapshot, Path, PathFactory, RttProbe
+from lastbyte.stats.tolerance import rtt_out_of_tolerance
 
 MAX_REBUILDS = 3
 """Rebuilds in a row before the loss of the path is somebody else's problem."""
 
-PROBE_PINGS = 10
-PROBE_INTERVAL_S = 0.01
+PROBE_PINGS = 20
+PROBE_INTERVAL_S = 0.005
+CALM_WAITS_S = (0.2, 0.5, 1.0, 2.0)
+"""A probe out of tolerance is repeated after each of these: a machine that was busy for a moment calms down, a link
+that is wrong stays wrong. The last probe is what is stored."""
 
 DRAINED_BELOW_PACKETS = 8
-"""A queue this short holds the last ACKs of the trial before, not a transfer."""
+"""A downlink queue this short holds the end of the trial before, not the rest of a transfer that was broken off."""
 DRAIN_LIMIT_S = 5.0
 
 
@@ -46,7 +50,7 @@ class Link:
             try:
                 path = self._path or self._open()
                 path.configure(profile, base_rtt_ms)
-                probe = path.probe_rtt(PROBE_PINGS, PROBE_INTERVAL_S)
+                probe = _calm_probe(path)
                 self._last = path.counters()
             except PathLost:
                 self._drop()
@@ -79,7 +83,7 @@ class Link:
             raise PathLost("the path is gone")
         before, after = self._last, self._path.counters()
         self._last = after
-        if _backlog(after) > DRAINED_BELOW_PACKETS:
+        if after.downlink.backlog_packets > DRAINED_BELOW_PACKETS:
             self._last = self._drained(self._path)
         return LinkProof(
             downlink=_difference(before.downlink, after.downlink),
@@ -114,13 +118,19 @@ class Link:
         deadline = time.monotonic() + DRAIN_LIMIT_S
         while True:
             snapshot = path.counters()
-            if _backlog(snapshot) <= DRAINED_BELOW_PACKETS or time.monotonic() > deadline:
+            if snapshot.downlink.backlog_packets <= DRAINED_BELOW_PACKETS or time.monotonic() > deadline:
                 return snapshot
             time.sleep(0.02)
 
 
-def _backlog(snapshot: CounterSnapshot) -> int:
-    return max(snapshot.downlink.backlog_packets, snapshot.uplink.backlog_packets)
+def _calm_probe(path: Path) -> RttProbe:
+    probe = path.probe_rtt(PROBE_PINGS, PROBE_INTERVAL_S)
+    for wait_s in CALM_WAITS_S:
+        if not rtt_out_of_tolerance(probe.requested_ms, probe.samples_ms):
+            break
+        time.sleep(wait_s)
+        probe = path.probe_rtt(PROBE_PINGS, PROBE_INTERVAL_S)
+    return probe
 
 
 def _difference(before: DirectionCounters, after: DirectionCounters) -> DirectionCounters:
