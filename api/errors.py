@@ -11,8 +11,10 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from fastapi.routing import iter_route_contexts
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
 from api.schemas.problem import MEDIA_TYPE, FieldProblem, Problem
 from lastbyte.domain.errors import Conflict, InvalidInput, LastbyteError, NotFound, Unavailable
@@ -133,13 +135,25 @@ async def _on_http_error(request: Request, exc: Exception) -> Response:
     }
     detail = details.get(status, str(exc.detail))
     kind = status.phrase.lower().replace(" ", "-")
-    return problem(request, status, kind, detail, headers=exc.headers)
+    headers = dict(exc.headers or {})
+    if status is HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = ", ".join(_methods_at(request))
+    return problem(request, status, kind, detail, headers=headers)
 
 
 async def _on_unexpected(request: Request, exc: Exception) -> Response:
     logger.error("%s %s failed", request.method, request.url.path, exc_info=exc)
     detail = "Something went wrong here; the server's log says what."
     return problem(request, HTTPStatus.INTERNAL_SERVER_ERROR, "internal", detail)
+
+
+def _methods_at(request: Request) -> list[str]:
+    # Starlette names only the methods of the first route with this path; RFC 9110 (10.2.1) wants all of them.
+    methods: set[str] = set()
+    for route in iter_route_contexts(request.app.routes):
+        if route.matches(request.scope)[0] is not Match.NONE:
+            methods |= set(route.methods or ())
+    return sorted(methods)
 
 
 def _is_json(request: Request) -> bool:

@@ -21,6 +21,8 @@ def _whole(value: Any) -> Any:
 
 
 WholeNumber = Annotated[int, BeforeValidator(_whole)]
+EndpointName = Annotated[str, StringConstraints(min_length=1, max_length=2000, pattern=PRINTABLE)]
+EndpointNames = Annotated[list[EndpointName], Field(min_length=1, max_length=MAX_NAMES)]
 Names = Annotated[list[Name], Field(min_length=1, max_length=MAX_NAMES)]
 
 
@@ -44,7 +46,7 @@ class CampaignIn(Input):
         },
     )
 
-    endpoints: Names = Field(description="Ids from GET /endpoints.")
+    endpoints: EndpointNames = Field(description="Ids from GET /endpoints, or https URLs of your own.")
     profiles: Names = Field(description="Names from GET /profiles.")
     clients: Names = Field(description="Ids from GET /clients; the name of a program stands for all its protocols.")
     rounds: WholeNumber = Field(
