@@ -67,8 +67,8 @@ class Ended:
     """True when the hard limit ended it, not the client itself."""
     interrupted: bool = False
     """True when the worker ended it."""
-    launcher: str = ""
-    """Name of the program that starts the client in its namespace (``nsenter``), which may fail itself."""
+    launchers: tuple[str, ...] = ()
+    """Names of the programs that start the client in its namespace (``nsenter``), which may fail themselves."""
 
 
 def judge(
@@ -103,7 +103,7 @@ def _kind(
 
 def _failed(client: Client, report: Report | None, ended: Ended) -> tuple[FailureKind, str]:
     why = f"exit code {ended.exit_code}"
-    if ended.launcher and ended.stderr.startswith(f"{ended.launcher}:"):
+    if any(ended.stderr.startswith(f"{launcher}:") for launcher in ended.launchers):
         not_started = "failed to execute" in ended.stderr
         return (FailureKind.CLIENT_CRASH if not_started else FailureKind.PATH_LOST), why
     if client.parser != Parser.CURL_JSON:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lastbyte.adapters.child_process import ChildRunner
+from lastbyte.adapters.child_process import DEATH_SIGNAL_LAUNCHER, ChildRunner
 from lastbyte.adapters.client_output import Report, read_report
 from lastbyte.adapters.command_line import command_line
 from lastbyte.adapters.executables import Executables, base_environment
@@ -58,8 +58,8 @@ class ProgramClientRunner:
             failure = Failure(FailureKind.CLIENT_CRASH, f"{command[0]} can't be started: {exc.strerror}")
             return Observation(started_at=started_at, timings=None, failure=failure, exit_code=-1)
         report = read_report(client, done.stdout, done.stderr, done.elapsed_s)
-        launcher = Path(prefix[0]).name if prefix else ""
-        ended = Ended(done.returncode, done.stderr, done.killed, done.interrupted, launcher)
+        launchers = (DEATH_SIGNAL_LAUNCHER, *(Path(word).name for word in prefix[:1]))
+        ended = Ended(done.returncode, done.stderr, done.killed, done.interrupted, launchers)
         timings, failed = judge(client, report, ended, target.endpoint.expected_bytes)
         said = report or Report()
         return Observation(
