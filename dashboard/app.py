@@ -47,4 +47,16 @@ def create_app(settings: Settings | None = None, api: ApiClient | None = None) -
     cell.register(app, api)
     cancel.register(app, api)
     new.register(app, api)
+    _warm(app)
     return app
+
+
+def _warm(app: Dash) -> None:
+    """Render the empty page once.
+
+    Dash learns which script files it may serve while it renders its index. A forked worker whose first request is for
+    a script, because its sibling served the index, would refuse it.
+    """
+    answer = app.server.test_client().get("/")
+    if answer.status_code != 200:
+        raise RuntimeError(f"The dashboard's index page failed with status {answer.status_code}.")

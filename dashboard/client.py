@@ -117,14 +117,14 @@ class ApiClient:
             response = self._http.request(method, path, **kwargs)
         except httpx.HTTPError as exc:
             raise ApiDown(self.base_url, type(exc).__name__) from exc
-        if response.status_code >= 500:
-            raise ApiDown(self.base_url, f"status {response.status_code}")
         try:
             body = response.json()
         except ValueError as exc:
-            raise ApiDown(self.base_url, "its answer is not JSON") from exc
+            raise ApiDown(self.base_url, f"status {response.status_code} without JSON") from exc
         if not isinstance(body, dict):
             raise ApiDown(self.base_url, "its answer is not a JSON object")
+        if response.status_code >= 500:
+            raise ApiDown(self.base_url, str(body.get("detail") or f"status {response.status_code}").rstrip("."))
         if response.status_code >= 400:
             raise ApiProblem(
                 response.status_code, str(body.get("title", "")), str(body.get("detail", "")), body.get("errors") or []

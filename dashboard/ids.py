@@ -72,14 +72,14 @@ NEW_PROBLEM: Final = "new-problem"
 Pattern = dict[str, Any]
 
 
-def panel_figure(provider: Any = ALL) -> Pattern:
+def panel_figure(key: Any = ALL) -> Pattern:
     """The heatmap of one provider."""
-    return {"type": "panel-figure", "provider": provider}
+    return {"type": "panel-figure", "panel": key}
 
 
-def panel_card(provider: Any = ALL) -> Pattern:
+def panel_card(key: Any = ALL) -> Pattern:
     """The card round it."""
-    return {"type": "panel-card", "provider": provider}
+    return {"type": "panel-card", "panel": key}
 
 
 def open_cell(where: Any = ALL, endpoint: Any = ALL, profile: Any = ALL) -> Pattern:

@@ -74,7 +74,9 @@ def kind_of(cell: Json) -> str:
 
 
 def failing_arms(cell: Json) -> list[str]:
-    """``H2`` and ``H3``, each if it failed and never once delivered."""
+    """``H2`` and ``H3``, each if it failed and never once delivered; a cell under way may still deliver."""
+    if cell["state"] == "running":
+        return []
     arms = (("H2", cell["baseline"]), ("H3", cell["candidate"]))
     return [name for name, arm in arms if arm["failures"] and arm["median_ttlb_ms"] is None]
 

@@ -45,7 +45,7 @@ def register(app: Dash, api: ApiClient) -> None:
         _ticks: int | None, axis_key: str, baseline: str, candidate: str, campaign_id: str, seen: str, banner: Any,
         data: dict[str, Any],
     ) -> tuple[Any, ...]:  # fmt: skip
-        providers = [output["id"]["provider"] for output in ctx.outputs_list[2]]
+        keys = [output["id"]["panel"] for output in ctx.outputs_list[2]]
         place = Place.from_store(data)
         axis = AXES.get(axis_key, LOSS)
         try:
@@ -54,15 +54,15 @@ def register(app: Dash, api: ApiClient) -> None:
             over = campaign["state"] in IS_OVER
             clear = None if banner else no_update
             if now == seen:
-                return *_keep(providers), over, clear
+                return *_keep(keys), over, clear
             shown = fetch_and_view(api, campaign, axis, baseline, candidate, place)
         except ApiDown as exc:
             since = datetime.now(UTC).isoformat()
             # Keep asking even when the campaign is over: the banner must go once the API is back.
-            return *_keep(providers), False, banner or outage_banner(exc, since, place.zone)
+            return *_keep(keys), False, banner or outage_banner(exc, since, place.zone)
         except ApiProblem as exc:
-            return *_keep(providers), True, problem_banner(exc)
-        figures = [shown.figures.get(provider) for provider in providers]
+            return *_keep(keys), True, problem_banner(exc)
+        figures = [shown.figures.get(key) for key in keys]
         return (
             shown.head,
             shown.summary,
@@ -111,7 +111,7 @@ def register(app: Dash, api: ApiClient) -> None:
     )
 
 
-def _keep(providers: list[str]) -> tuple[Any, ...]:
+def _keep(keys: list[str]) -> tuple[Any, ...]:
     """Leave every drawn part as it is."""
-    same = [no_update] * len(providers)
+    same = [no_update] * len(keys)
     return no_update, no_update, same, same, no_update, no_update, no_update, no_update

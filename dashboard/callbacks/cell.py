@@ -62,7 +62,7 @@ def _chosen(
         heatmap = api.heatmap(campaign_id, baseline, candidate)
     except (ApiDown, ApiProblem):
         return None  # the banner says so within one tick
-    cell = clicked_cell(heatmap, axis_key, trigger["provider"], value)
+    cell = clicked_cell(heatmap, axis_key, trigger["panel"], value)
     return {key: cell[key] for key in ("endpoint", "profile")} if cell else None
 
 
@@ -122,11 +122,11 @@ def _register_download(app: Dash, api: ApiClient) -> None:
         }
 
 
-def clicked_cell(heatmap: Json, axis_key: str, provider: str, click: Json) -> Json | None:
-    """The cell under a click on a provider's heatmap."""
+def clicked_cell(heatmap: Json, axis_key: str, key: str, click: Json) -> Json | None:
+    """The cell under a click on the heatmap with a panel key."""
     point = click["points"][0]
     for panel in panels(heatmap, AXES.get(axis_key, LOSS)):
-        if panel.provider == provider:
+        if panel.key == key:
             return panel.cell_at(point["y"], point["x"])
     return None
 

@@ -40,6 +40,8 @@ AXES = {axis.key: axis for axis in (LOSS, DELAY)}
 class Panel:
     """One provider's grid."""
 
+    key: str
+    """Unique on the page: one name can stand for two origins or distances."""
     provider: str
     origin: str
     base_rtt_ms: float
@@ -62,6 +64,11 @@ def panels(heatmap: Json, axis: Axis) -> list[Panel]:
     rate = _main_rate(heatmap)
     laid_out = (_panel(provider, axis, rate) for provider in heatmap["providers"])
     return [panel for panel in laid_out if panel.rows]
+
+
+def panel_key(provider: Json) -> str:
+    """Identity of one entry of the heatmap's ``providers``."""
+    return f"{provider['provider']} {provider['origin']} {provider['base_rtt_ms'] or 0:g}"
 
 
 def off_grid(heatmap: Json) -> list[tuple[str, Json]]:
@@ -99,6 +106,7 @@ def _panel(provider: Json, axis: Axis, rate: float | None) -> Panel:
     rows = tuple(sorted({row for row, _ in chosen}))
     columns = tuple(sorted({column for _, column in chosen}, key=lambda label: (size_order(label), label)))
     return Panel(
+        key=panel_key(provider),
         provider=provider["provider"],
         origin=provider["origin"],
         base_rtt_ms=provider["base_rtt_ms"] or 0.0,

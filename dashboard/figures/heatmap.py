@@ -1,8 +1,8 @@
 """One provider's heatmap: the difference of H3 against H2 per condition and size.
 
 A cell says what it is three times: by colour, by a pattern or mark, and by words. Three heatmap traces carry the
-colours (established, not established, nothing to show), scatter traces the patterns and texts, so each can be switched
-by cell and the values stay what the API said.
+colours (established, not established, nothing to show), scatter traces the patterns and texts. Every figure has the
+same traces in the same order, some of them empty: so Plotly updates a live figure in place.
 """
 
 from __future__ import annotations
@@ -161,43 +161,39 @@ def _layer(
 
 def _hatches(squares: list[_Square], pal: Palette) -> Iterator[go.Scatter]:
     for kind, (shape, size) in HATCHES.items():
-        chosen = [s for s in squares if s.kind == kind]
-        if chosen:
-            xs, ys = _frames(chosen, 0.478)
-            yield go.Scatter(
-                name=f"hatch {kind}",
-                x=xs,
-                y=ys,
-                mode="lines",
-                line={"width": 0},
-                fill="toself",
-                fillcolor="rgba(0,0,0,0)",
-                fillpattern={
-                    "shape": shape,
-                    "size": size,
-                    "solidity": 0.12,
-                    "fgcolor": pal.muted,
-                    "fgopacity": 0.38,
-                    "bgcolor": "rgba(0,0,0,0)",
-                },
-                hoverinfo="skip",
-            )
+        xs, ys = _frames([s for s in squares if s.kind == kind], 0.478)
+        yield go.Scatter(
+            name=f"hatch {kind}",
+            x=xs,
+            y=ys,
+            mode="lines",
+            line={"width": 0},
+            fill="toself",
+            fillcolor="rgba(0,0,0,0)",
+            fillpattern={
+                "shape": shape,
+                "size": size,
+                "solidity": 0.12,
+                "fgcolor": pal.muted,
+                "fgopacity": 0.38,
+                "bgcolor": "rgba(0,0,0,0)",
+            },
+            hoverinfo="skip",
+        )
 
 
 def _outlines(squares: list[_Square], pal: Palette) -> Iterator[go.Scatter]:
     for kind, dash in OUTLINES.items():
-        chosen = [s for s in squares if s.kind == kind]
-        if chosen:
-            xs, ys = _frames(chosen, 0.44)
-            yield go.Scatter(
-                name=f"outline {kind}",
-                x=xs,
-                y=ys,
-                mode="lines",
-                line={"width": 2 if dash == "solid" else 1, "dash": dash, "color": pal.muted},
-                opacity=1.0 if dash == "solid" else 0.6,
-                hoverinfo="skip",
-            )
+        xs, ys = _frames([s for s in squares if s.kind == kind], 0.44)
+        yield go.Scatter(
+            name=f"outline {kind}",
+            x=xs,
+            y=ys,
+            mode="lines",
+            line={"width": 2 if dash == "solid" else 1, "dash": dash, "color": pal.muted},
+            opacity=1.0 if dash == "solid" else 0.6,
+            hoverinfo="skip",
+        )
 
 
 def _frames(squares: list[_Square], half: float) -> tuple[list[float | None], list[float | None]]:

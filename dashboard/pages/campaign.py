@@ -13,7 +13,7 @@ from dash import dcc, html
 from dashboard import ids
 from dashboard.attributes import aria
 from dashboard.client import ApiClient, Json
-from dashboard.figures.grid import AXES, DELAY, LOSS, Axis, all_cells, off_grid, panels
+from dashboard.figures.grid import AXES, DELAY, LOSS, Axis, all_cells, off_grid, panel_key, panels
 from dashboard.figures.heatmap import heatmap_figure
 from dashboard.formatting import plural
 from dashboard.pages import parts
@@ -40,7 +40,7 @@ class View:
     head: Any
     summary: str
     figures: dict[str, go.Figure]
-    """By provider; providers without a cell on this axis are left out."""
+    """By panel key; providers without a cell on this axis are left out."""
     no_panels: Any
     off_grid: Any
     all_cells: Any
@@ -61,7 +61,7 @@ def view(campaign: Json, heatmap: Json, axis: Axis, place: Place) -> View:
     return View(
         head=head(campaign, place.zone),
         summary=summary([cell for _, cell in cells]),
-        figures={panel.provider: heatmap_figure(panel, place.scheme) for panel in laid_out},
+        figures={panel.key: heatmap_figure(panel, place.scheme) for panel in laid_out},
         no_panels=None if laid_out else _no_panels(axis),
         off_grid=_off_grid(rest) if rest else None,
         all_cells=cells_table(cells, "all"),
@@ -72,7 +72,7 @@ def page(campaign: Json, heatmap: Json, place: Place, poll_ms: int) -> html.Div:
     """The page with its first content; ``heatmap`` is for the clients in the query."""
     axis = AXES.get(place.query.get("axis", "")) or best_axis(heatmap)
     shown = view(campaign, heatmap, axis, place)
-    providers = [provider["provider"] for provider in heatmap["providers"]]
+    providers = [(panel_key(p), p["provider"]) for p in heatmap["providers"]]
     over = campaign["state"] in parts.IS_OVER
     return html.Div(
         [
@@ -87,7 +87,7 @@ def page(campaign: Json, heatmap: Json, place: Place, poll_ms: int) -> html.Div:
             html.Div(shown.head, id=ids.CAMPAIGN_HEAD),
             html.P(shown.summary, id=ids.CAMPAIGN_SUMMARY, className="lb-summary", role="status"),
             _controls(campaign, heatmap, axis),
-            html.Div([_panel(p, shown.figures.get(p)) for p in providers], className="lb-panels"),
+            html.Div([_panel(key, name, shown.figures.get(key)) for key, name in providers], className="lb-panels"),
             html.Div(shown.no_panels, id=ids.NO_PANELS),
             legend(place.scheme),
             html.Div(shown.off_grid, id=ids.OFF_GRID),
@@ -213,16 +213,16 @@ def card_style(figure: go.Figure | None) -> Mapping[str, str]:
     return {} if figure is not None else {"display": "none"}
 
 
-def _panel(provider: str, figure: go.Figure | None) -> html.Div:
+def _panel(key: str, provider: str, figure: go.Figure | None) -> html.Div:
     return html.Div(
         dcc.Graph(
-            id=ids.panel_figure(provider),
+            id=ids.panel_figure(key),
             figure=figure if figure is not None else go.Figure(),
             config=_graph_config(provider),
             clear_on_unhover=True,
             responsive=False,
         ),
-        id=ids.panel_card(provider),
+        id=ids.panel_card(key),
         className="lb-panel",
         style=card_style(figure),
     )

@@ -12,7 +12,7 @@ from dash import dcc, html
 from dashboard import ids
 from dashboard.client import Json
 from dashboard.figures.cell_text import TITLES, condition, failures_by_kind, interval_of
-from dashboard.formatting import DASH, exact_time, ms, number, signed_pct, size_label
+from dashboard.formatting import DASH, NBSP, exact_time, ms, number, signed_pct, size_label
 from dashboard.words import EXPLANATIONS, kind_of
 
 _MS = {"function": "params.value == null ? '-' : d3.format(',.1f')(params.value)"}
@@ -85,7 +85,11 @@ def head(provider: str, cell: Json) -> html.Div:
             html.P(condition(cell), className="lb-muted lb-under"),
             html.Div(
                 [
-                    _figure("H3 against H2", difference, f"95 % interval {bounds} %" if bounds else "no interval yet"),
+                    _figure(
+                        "H3 against H2",
+                        difference,
+                        f"95{NBSP}% interval {bounds}{NBSP}%" if bounds else "no interval yet",
+                    ),
                     _figure("Paired rounds", f"n = {cell['n']}", "in which both delivered"),
                     _arm("H2", cell["baseline"]),
                     _arm("H3", cell["candidate"]),

@@ -29,7 +29,7 @@ def progress_bar(campaign: Json) -> html.Div:
             dmc.Progress(
                 value=share,
                 size="md",
-                color="gray" if campaign["state"] == "cancelled" else "indigo",
+                color="gray" if campaign["state"] == "cancelled" else "var(--accent)",
                 **aria(label=f"{done} of {planned} trials done"),
             ),
             html.Span(f"{done:,} of {plural(planned, 'trial')}", className="lb-progress-text"),
