@@ -16,23 +16,6 @@ from lastbyte.embedded.supervisor import Supervisor
 from lastbyte.embedded.system import Plan, children
 from lastbyte.settings import var_dir
 
-HELP = """Start everything on this machine and keep it running until Ctrl-C.
-
-An own PostgreSQL and Valkey (unix sockets below VAR, beside whatever the machine runs already), the database's
-migrations, the testbed of three local origins, the REST API, a worker that measures, beat, and the dashboard. The first
-start also posts a small demo campaign, so that the heatmap fills within three minutes.
-
-Data stay in VAR over restarts; remove the folder to begin anew. A process that dies is started again. Measuring needs
-root; without it API and dashboard still start and show what is stored. To use a database or broker of your own, set
-LASTBYTE_DATABASE_URL or LASTBYTE_BROKER_URL, and none is started here.
-
-Examples:
-
-  lastbyte up
-
-  lastbyte up --api-port 8001 --dashboard-port 8051 --var /tmp/second
-"""
-
 
 def _say(line: str) -> None:
     """Print at once; a terminal that has gone must not stop the system."""
@@ -53,7 +36,22 @@ def up(
     testbed: Annotated[bool, typer.Option("--testbed/--no-testbed", help="Run the local stand-in providers.")] = True,
     demo_rounds: Annotated[int, typer.Option(min=1, max=100, help="Rounds of the demo campaign.")] = 3,
 ) -> None:
-    """Start everything on this machine and keep it running until Ctrl-C."""
+    """Start everything on this machine and keep it running until Ctrl-C.
+
+    An own PostgreSQL and Valkey (unix sockets below VAR, beside whatever the machine runs already), the migrations of
+    the database, the testbed of three local origins, the REST API, a worker that measures, beat, and the dashboard.
+    The first start also posts a small demo campaign, so that the heatmap fills within three minutes.
+
+    Data stay in VAR over restarts; remove the folder to begin anew. A process that dies is started again. Measuring
+    needs root; without it API and dashboard still start and show what is stored. To use a database or broker of your
+    own, set LASTBYTE_DATABASE_URL or LASTBYTE_BROKER_URL, and none is started here.
+
+    Examples:
+
+      lastbyte up
+
+      lastbyte up --api-port 8001 --dashboard-port 8051 --var /tmp/second
+    """
     folder = (var or var_dir()).expanduser().absolute()
     try:
         with only_one(folder):
@@ -72,7 +70,6 @@ def up(
 def _keep(plan: Plan, demo_rounds: int) -> None:
     """Run the system of ``plan`` until a signal ends it."""
     supervisor = Supervisor(children(plan), plan.var / "log", _say)
-    stopping = threading.Event()
 
     def announce() -> None:
         _say(
@@ -84,25 +81,22 @@ def _keep(plan: Plan, demo_rounds: int) -> None:
             "  stop        Ctrl-C\n"
         )
         if demo_rounds:
-            threading.Thread(target=_run_demo, args=(plan, demo_rounds, stopping), daemon=True).start()
+            threading.Thread(target=_run_demo, args=(plan, demo_rounds, supervisor), daemon=True).start()
 
     def changed() -> None:
         running = supervisor.processes()
         facts = {"pid": os.getpid(), "api": plan.api_url, "dashboard": plan.dashboard_url, "processes": running}
         publish(plan.var, facts if running else None)
 
-    try:
-        supervisor.run(announce, changed)
-    finally:
-        stopping.set()
+    supervisor.run(announce, changed)
 
 
-def _run_demo(plan: Plan, rounds: int, stopping: threading.Event) -> None:
+def _run_demo(plan: Plan, rounds: int, supervisor: Supervisor) -> None:
     rest = demo_campaign.Rest(plan.api_port)
     try:
         ident = demo_campaign.start(rest, rounds, _say)
         if ident is not None:
-            demo_campaign.follow(rest, ident, _say, go_on=lambda: not stopping.is_set())
+            demo_campaign.follow(rest, ident, _say, go_on=lambda: not supervisor.stopping)
     except LastbyteError as error:
-        if not stopping.is_set():
+        if not supervisor.stopping:
             _say(f"no demo campaign: {error}")

@@ -92,7 +92,11 @@ def follow(rest: Rest, ident: str, say: Callable[[str], None], go_on: Callable[[
     began = time.monotonic()
     first = False
     while go_on():
-        campaign = rest.call("GET", f"/campaigns/{ident}")
+        time.sleep(_POLL_S)
+        try:
+            campaign = rest.call("GET", f"/campaigns/{ident}")
+        except Unavailable:
+            continue  # the API is being started again
         if campaign["cells_done"] and not first:
             first = True
             say(f"demo campaign: first of {campaign['cells_planned']} cells after {time.monotonic() - began:.0f} s")
@@ -102,7 +106,6 @@ def follow(rest: Rest, ident: str, say: Callable[[str], None], go_on: Callable[[
                 f"{campaign['trials_done']} trials, {campaign['trials_failed']} of them failed"
             )
             return
-        time.sleep(_POLL_S)
 
 
 def _clients_of_a_living_worker(rest: Rest) -> list[str]:

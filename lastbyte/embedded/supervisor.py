@@ -80,6 +80,11 @@ class Supervisor:
         """Process ids of the children that run now."""
         return {name: kept.process.pid for name, kept in self._kept.items() if kept.process is not None}
 
+    @property
+    def stopping(self) -> bool:
+        """Whether someone asked for the end."""
+        return self._signals > 0
+
     def is_ready(self, name: str) -> bool:
         """Whether a child runs and is ready, or is done."""
         return self._kept[name].state in (State.READY, State.DONE)

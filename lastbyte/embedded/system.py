@@ -111,7 +111,7 @@ def answers(port: int, path: str) -> bool:
         connection.close()
 
 
-def testbed_runs(var: Path) -> bool:
+def is_testbed_running(var: Path) -> bool:
     """Whether ``testbed.json`` names a process that lives; start times tell it from a later one with the same id."""
     try:
         facts = json.loads((var / "testbed.json").read_text(encoding="utf-8"))
@@ -140,7 +140,7 @@ class LogWatch:
 
 
 def _listen(port: int) -> tuple[str, ...]:
-    return ("--host", "127.0.0.1", "--port", str(port))
+    return ("--host", "127.0.0.1", "--port", str(port), "--no-access-log")
 
 
 def _python(module: str, *arguments: str) -> list[str]:
@@ -175,7 +175,7 @@ def _testbed(var: Path, environment: Mapping[str, str]) -> Child:
     return Child(
         "testbed",
         lambda: _python("testbed"),
-        ready=lambda: testbed_runs(var),
+        ready=lambda: is_testbed_running(var),
         environment=environment,
         essential=False,
         stage=_TESTBED,
