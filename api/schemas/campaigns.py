@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
 
-from api.schemas.common import PRINTABLE, Input, Name, Output, PageQuery, Timestamp
+from api.schemas.common import PRINTABLE, EndpointName, Input, Name, Output, PageQuery, Timestamp
 from lastbyte.domain.campaign import MAX_ROUNDS, CampaignState
 from lastbyte.ports import CampaignRecord
 from lastbyte.services.campaigns import CampaignRequest, eta_s
@@ -24,6 +24,7 @@ WholeNumber = Annotated[int, BeforeValidator(_whole)]
 EndpointName = Annotated[str, StringConstraints(min_length=1, max_length=2000, pattern=PRINTABLE)]
 EndpointNames = Annotated[list[EndpointName], Field(min_length=1, max_length=MAX_NAMES)]
 Names = Annotated[list[Name], Field(min_length=1, max_length=MAX_NAMES)]
+EndpointNames = Annotated[list[EndpointName], Field(min_length=1, max_length=MAX_NAMES)]
 
 
 class CampaignIn(Input):

@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 
 from lastbyte.domain.campaign import CampaignSpec, CampaignState
 from lastbyte.domain.client import expand_clients
+from lastbyte.domain.endpoint import Endpoint, endpoint_for_url
 from lastbyte.domain.errors import Conflict, QueueUnavailable, UnknownName
 from lastbyte.ports import CampaignPlan, CampaignRecord, CampaignStore, Catalogue, CellQueue, VantageStore
 
@@ -63,8 +64,11 @@ class Campaigns:
 
     def plan(self, request: CampaignRequest) -> CampaignPlan:
         """What ``create`` would store, with the catalogue as it is now."""
-        endpoints = _pick("endpoints", "endpoint", request.endpoints, {e.id: e for e in self._catalogue.endpoints()})
-        profiles = _pick("profiles", "profile", request.profiles, {p.name: p for p in self._catalogue.profiles()})
+        endpoints = _pick_endpoints(request.endpoints, self._catalogue.endpoints())
+        known_profiles = {profile.name: profile for profile in self._catalogue.profiles()}
+        profiles = [
+            _pick(f"profiles.{index}", "profile", name, known_profiles) for index, name in enumerate(request.profiles)
+        ]
         clients = expand_clients(request.clients, self._catalogue.clients())
         vantage = request.vantage or self._default_vantage
         if vantage != self._default_vantage:
@@ -121,11 +125,21 @@ def eta_s(campaign: CampaignRecord) -> float | None:
 T = TypeVar("T")
 
 
-def _pick(field: str, kind: str, names: Sequence[str], known: dict[str, T]) -> list[T]:
-    for index, name in enumerate(names):
-        if name not in known:
-            raise UnknownName(f"{field}.{index}", kind, name, list(known))
-    return [known[name] for name in names]
+def _pick(field: str, kind: str, name: str, known: dict[str, T]) -> T:
+    if name not in known:
+        raise UnknownName(field, kind, name, list(known))
+    return known[name]
+
+
+def _pick_endpoints(names: Sequence[str], known: Sequence[Endpoint]) -> list[Endpoint]:
+    """By id, or by URL: a URL that is not in the catalogue is measured all the same."""
+    by_id = {endpoint.id: endpoint for endpoint in known}
+    return [
+        endpoint_for_url(name, known, f"endpoints.{index}")
+        if "://" in name
+        else _pick(f"endpoints.{index}", "endpoint", name, by_id)
+        for index, name in enumerate(names)
+    ]
 
 
 class _Sized(Protocol):

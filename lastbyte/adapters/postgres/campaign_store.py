@@ -8,15 +8,20 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from sqlalchemy import Connection, Engine, Row, Select, func, insert, select, text, tuple_, update
+from sqlalchemy.dialects.postgresql import insert as upsert
 
 from lastbyte.adapters.postgres import codec, paging
 from lastbyte.adapters.postgres.engine import transaction
-from lastbyte.adapters.postgres.models import CampaignArmRow, CampaignRow, CellRow
+from lastbyte.adapters.postgres.models import CampaignArmRow, CampaignRow, CellRow, EndpointRow
 from lastbyte.domain.campaign import CampaignSpec, CampaignState, CellState
+from lastbyte.domain.endpoint import Endpoint
 from lastbyte.domain.errors import InvalidInput, NotFound
 from lastbyte.ports import CampaignPlan, CampaignRecord, OpenCell, Progress, Slice
 
 _OPEN_STATES = (CampaignState.QUEUED.value, CampaignState.RUNNING.value)
+
+_NEW_ENDPOINT = upsert(EndpointRow).on_conflict_do_nothing()
+"""For URLs that were asked for without being in the catalogue; those that are there stay as they are."""
 
 _DISPATCHABLE = text("""
     SELECT waiting.id, waiting.vantage
@@ -59,6 +64,7 @@ class PostgresCampaignStore:
                     "timeout_s": plan.timeout_s,
                 },
             )
+            connection.execute(_NEW_ENDPOINT, [_unlisted(endpoint) for endpoint in plan.endpoints])
             connection.execute(insert(CampaignArmRow), _arms_of(campaign_id, plan))
             connection.execute(insert(CellRow), _cells_of(campaign_id, plan))
         return str(campaign_id)
@@ -139,6 +145,10 @@ def _position(cursor: str) -> tuple[datetime, UUID]:
         return datetime.fromisoformat(str(created_at)), UUID(str(ident))
     except ValueError as exc:
         raise InvalidInput("cursor", "is not one of ours.", "Use the value of next unchanged.") from exc
+
+
+def _unlisted(endpoint: Endpoint) -> dict[str, Any]:
+    return {**codec.endpoint_to_json(endpoint), "position": 0, "active": False}
 
 
 def _arms_of(campaign_id: UUID, plan: CampaignPlan) -> list[dict[str, Any]]:
