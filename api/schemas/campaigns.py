@@ -21,8 +21,6 @@ def _whole(value: Any) -> Any:
 
 
 WholeNumber = Annotated[int, BeforeValidator(_whole)]
-EndpointName = Annotated[str, StringConstraints(min_length=1, max_length=2000, pattern=PRINTABLE)]
-EndpointNames = Annotated[list[EndpointName], Field(min_length=1, max_length=MAX_NAMES)]
 Names = Annotated[list[Name], Field(min_length=1, max_length=MAX_NAMES)]
 EndpointNames = Annotated[list[EndpointName], Field(min_length=1, max_length=MAX_NAMES)]
 

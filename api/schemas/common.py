@@ -22,6 +22,9 @@ Timestamp = Annotated[datetime, PlainSerializer(rfc3339, return_type=str, when_u
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PRINTABLE)]
 """The name or id of something in the catalogue."""
 
+EndpointName = Annotated[str, StringConstraints(min_length=1, max_length=2000, pattern=PRINTABLE)]
+"""The id of an endpoint, or a URL."""
+
 
 class Input(BaseModel):
     """A body or query: unknown fields are refused, types are not guessed."""

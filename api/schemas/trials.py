@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from api.schemas.common import Name, Output, PageQuery, Timestamp
+from api.schemas.common import EndpointName, Name, Output, PageQuery, Timestamp
 from lastbyte.domain.trial import DirectionCounters, FailureKind, LinkProof
 from lastbyte.ports import TrialFilter, TrialRecord
 
@@ -17,7 +17,7 @@ OutcomeName = StrEnum("OutcomeName", {"OK": "ok", **{kind.name: kind.value for k
 class TrialQuery(PageQuery):
     """Which trials of a campaign."""
 
-    endpoint: Name | None = Field(default=None, description="Only trials of this endpoint.")
+    endpoint: EndpointName | None = Field(default=None, description="Only trials of this endpoint.")
     profile: Name | None = Field(default=None, description="Only trials under this profile.")
     client: Name | None = Field(default=None, description="Only trials by this client.")
     outcome: OutcomeName | None = Field(default=None, description="`ok` or a kind of failure.")

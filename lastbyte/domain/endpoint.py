@@ -57,6 +57,12 @@ def validate_url(url: str, field: str = "url") -> None:
     """Raise InvalidInput unless ``url`` is an absolute https URL that a client can fetch."""
     if any(c.isspace() or ord(c) < 32 for c in url):
         raise InvalidInput(field, f"{url!r} holds white space or control characters.", "Percent-encode them.")
+    if not url.isascii():
+        raise InvalidInput(
+            field,
+            f"{url!r} holds characters outside ASCII.",
+            "Percent-encode the path and write the host in its xn-- form (RFC 3986).",
+        )
     try:
         parts = urlsplit(url)
         port = parts.port

@@ -121,6 +121,16 @@ def test_cancel(api: httpx.Client) -> None:
     assert again.json()["type"] == "urn:lastbyte:problem:conflict"
 
 
+def test_url_that_is_not_in_the_catalogue(api: httpx.Client) -> None:
+    url = "https://example.org/" + "x" * 1900
+    created = create(api, endpoints=[url, ENDPOINTS[0].id])
+    assert created["endpoints"] == [url, ENDPOINTS[0].id]
+    assert create(api, endpoints=[url])["cells_planned"] == 2
+    assert url not in [item["id"] for item in api.get("/endpoints").json()["items"]]
+    heatmap = api.get(f"/campaigns/{created['id']}/heatmap").json()
+    assert {provider["origin"] for provider in heatmap["providers"]} == {"production", "testbed"}
+
+
 def test_seed_is_drawn_and_stored(api: httpx.Client) -> None:
     seeds = {create(api, seed=None)["seed"] for _ in range(3)}
     assert len(seeds) == 3
