@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lastbyte.adapters.client_descriptions import description_folders, load_clients, load_descriptions, read_description
+from lastbyte.domain.client import Protocol
+from lastbyte.domain.errors import InvalidInput
+
+GOOD = """
+program = "hq"
+title = "proxygen hq"
+quic_stack = "mvfst"
+executable = ["/opt/hq"]
+argv = ["{protocol_argv}", "--host={address}", "--port={port}", "--path={path}", "{ca_argv}"]
+ca_argv = ["--ca={ca_file}"]
+[protocols.h3]
+argv = ["--mode=client"]
+[timings]
+parser = "regex"
+patterns = ['total (?P<ttlb>[0-9.]+)']
+unit = "ms"
+"""
+
+
+def write(folder: Path, text: str, name: str = "hq.toml") -> Path:
+    file = folder / name
+    file.write_text(text)
+    return file
+
+
+def test_what_ships() -> None:
+    clients = {client.id: client for client in load_clients()}
+    assert {"curl-quiche-h2", "curl-quiche-h3", "curl-ngtcp2-h3"} <= set(clients)
+    assert clients["curl-quiche-h3"].quic_stack == "quiche"
+    assert clients["curl-quiche-h2"].quic_stack == ""
+    assert all(description.install for description in load_descriptions(description_folders()[:1]))
+
+
+def test_a_description_alone_makes_a_client(tmp_path: Path) -> None:
+    (client,) = read_description(write(tmp_path, GOOD)).clients
+    assert client.id == "hq-h3"
+    assert client.protocol is Protocol.H3
+    assert client.argv == ("--mode=client", "--host={address}", "--port={port}", "--path={path}", "{ca_argv}")
+    assert (client.parser, client.unit) == ("regex", "ms")
+    assert client.title == "proxygen hq HTTP/3"
+
+
+def test_the_users_folder_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, GOOD)
+    monkeypatch.setenv("LASTBYTE_CLIENTS_DIR", str(tmp_path))
+    assert "hq-h3" in {client.id for client in load_clients()}
+
+
+def test_the_configuration_folder_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "lastbyte/clients"
+    folder.mkdir(parents=True)
+    write(folder, GOOD)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert "hq-h3" in {client.id for client in load_clients()}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "says"),
+    [
+        ('program = "hq"', 'program = "h q"', "program", "pattern"),
+        ('title = "proxygen hq"\n', "", "title", "required"),
+        ("{port}", "{prot}", "argv", "{prot}"),
+        ('executable = ["/opt/hq"]', "executable = []", "executable", "at least 1"),
+        ("[protocols.h3]", "[protocols.h4]", "protocols.h4", "h2"),
+        ('parser = "regex"', 'parser = "guess"', "timings.parser", "curl-json"),
+        ("(?P<ttlb>", "(?P<total>", "timings.patterns", "total"),
+        ("(?P<ttlb>[0-9.]+)", "(?P<ttlb>", "timings.patterns", "regular expression"),
+        ("patterns = ['total (?P<ttlb>[0-9.]+)']\n", "", "timings", "ttlb"),
+        ('unit = "ms"', 'unit = "min"', "timings.unit", "ms"),
+        ('parser = "regex"', 'parser = "json"', "timings", "ttlb"),
+        ('parser = "regex"', 'parser = "curl-json"', "", "curl_write_out"),
+        ('"--path={path}"', '"--path=/"', "", "{url}"),
+        ('unit = "ms"', 'unit = "ms"\n[extra]\nx = 1', "extra", "not permitted"),
+        ('unit = "ms"', 'unit = "ms"\n[install]', "install", "recipe or debian"),
+        ('program = "hq"', "program = ", "", "TOML"),
+    ],
+)
+def test_a_mistake_is_named_with_file_and_key(tmp_path: Path, old: str, new: str, key: str, says: str) -> None:
+    assert old in GOOD
+    file = write(tmp_path, GOOD.replace(old, new))
+    with pytest.raises(InvalidInput) as caught:
+        read_description(file)
+    assert caught.value.field.startswith(str(file))
+    assert key in caught.value.field
+    assert says in caught.value.message
+    assert caught.value.remedy
+
+
+def test_two_descriptions_of_one_program_are_refused(tmp_path: Path) -> None:
+    write(tmp_path, GOOD, "a.toml")
+    write(tmp_path, GOOD, "b.toml")
+    with pytest.raises(InvalidInput, match=r"described in .*a\.toml too"):
+        load_descriptions([tmp_path])
+
+
+def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InvalidInput, match="can't be read"):
+        read_description(file)
