@@ -94,7 +94,7 @@ def children(plan: Plan) -> list[Child]:
     if plan.worker:
         found.append(_worker(plan.var, environment))
     found.append(
-        Child("beat", lambda: _python("worker.beat"), needs=("migrations",), environment=environment, stage=_SERVICES)
+        Child("beat", lambda: _python("worker.beat"), needs=("api",), environment=environment, stage=_SERVICES)
     )
     return found
 
@@ -189,7 +189,7 @@ def _worker(var: Path, environment: Mapping[str, str]) -> Child:
         lambda: _python("worker"),
         prepare=watch.mark,
         ready=watch.seen,
-        needs=("migrations",),
+        needs=("api",),  # people look at API and dashboard first; started together, all would be slower
         environment=environment,
         essential=False,
         stage=_SERVICES,
