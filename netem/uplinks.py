@@ -58,10 +58,12 @@ class TestbedState:
     @classmethod
     def parse(cls, document: Mapping[str, object]) -> Self:
         """From the parsed file; raises KeyError, TypeError or ValueError when it is not of that form."""
-        providers = document["providers"]
-        if not isinstance(providers, list):
-            raise TypeError("providers is not a list")
-        texts = [item[key] for item in providers for key in ("address", "address6") if item.get(key)]
+        hosts: list[Mapping[str, str]] = []
+        for group in (document["providers"], document.get("faults", [])):
+            if not isinstance(group, list):
+                raise TypeError("providers and faults must be lists")
+            hosts += group
+        texts = [host[key] for host in hosts for key in ("address", "address6") if host.get(key)]
         addresses = [ip_address(text) for text in texts]
         return cls(
             owner=Owner(int(str(document["pid"])), int(str(document["start_time"]))),
@@ -72,7 +74,7 @@ class TestbedState:
 
 
 class TestbedUplink:
-    """A veth into the testbed's namespace, with a route to every provider address."""
+    """A veth into the testbed's namespace, with a route to every address of a host there, the failing ones too."""
 
     __test__ = False
 
