@@ -34,7 +34,7 @@ def up(
     ] = None,
     demo: Annotated[bool, typer.Option("--demo/--no-demo", help="Post the demo campaign if there is none yet.")] = True,
     testbed: Annotated[bool, typer.Option("--testbed/--no-testbed", help="Run the local stand-in providers.")] = True,
-    demo_rounds: Annotated[int, typer.Option(min=1, max=100, help="Rounds of the demo campaign.")] = demo_campaign.ROUNDS,
+    demo_rounds: Annotated[int, typer.Option(min=1, max=100, help="Rounds of the demo.")] = demo_campaign.ROUNDS,
 ) -> None:
     """Start everything on this machine and keep it running until Ctrl-C.
 
