@@ -88,11 +88,8 @@ class Stack:
 
     def tail(self) -> str:
         """The last lines of what the system printed and logged."""
-        parts = []
-        for file in [self.output, *sorted((self.var / "log").glob("*.log"))]:
-            if file.exists():
-                parts.append(f"--- {file.name}\n" + file.read_text(errors="replace")[-3000:])
-        return "\n".join(parts)
+        files = [self.output, *sorted((self.var / "log").glob("*.log"))]
+        return "\n".join(f"--- {f.name}\n{f.read_text(errors='replace')[-3000:]}" for f in files if f.exists())
 
     def post(self, **body: Any) -> dict[str, Any]:
         """Create a campaign."""

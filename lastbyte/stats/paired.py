@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats as scipy_stats
 
 MIN_ROUNDS_FOR_VERDICT = 6
 """Below six pairs no distribution-free 95 % interval of a median exists: even from the smallest to the largest value
@@ -103,6 +102,8 @@ def _interval(log_ratios: np.ndarray, confidence: float, seed: int) -> tuple[flo
     smallest, largest = float(log_ratios.min()), float(log_ratios.max())
     if log_ratios.size < MIN_ROUNDS_FOR_VERDICT or smallest == largest:
         return smallest, largest
+    from scipy import stats as scipy_stats  # noqa: PLC0415 - takes a second to import, and most commands need none of it
+
     with warnings.catch_warnings():
         # ties make the jackknife degenerate; SciPy then warns and gives NaN, which is handled below
         warnings.simplefilter("ignore")
