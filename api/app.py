@@ -21,11 +21,16 @@ from api.wiring import wire
 from lastbyte.domain.errors import StoreUnavailable
 from lastbyte.settings import Settings
 from lastbyte.settings import settings as process_settings
+from lastbyte.stats.paired import compare
 
 logger = logging.getLogger(__name__)
 
 PREFIX = "/api/v1"
 SYNC_RETRY_S = 2.0
+
+WARM_UP_AFTER_S = 5.0
+"""When the statistics are loaded (about 1 s of imports), so that the first heatmap need not wait for them; not at once,
+because the other services of a machine start then too."""
 
 DESCRIPTION = """\
 Is HTTP/3 faster than HTTP/2 for this URL on this network? Post a campaign (endpoints x profiles x clients x rounds),
@@ -40,12 +45,14 @@ def create_app(settings: Settings | None = None, wiring: Callable[[Settings], Co
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         syncing = asyncio.create_task(_sync_until_done(container))
+        warming = asyncio.create_task(_warm_up())
         # Without a database the API still starts, and says so at /readyz.
         await asyncio.wait([syncing], timeout=SYNC_RETRY_S)
         yield
-        syncing.cancel()
-        with suppress(asyncio.CancelledError):
-            await syncing
+        for task in (syncing, warming):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
         container.close()
 
     app = FastAPI(
@@ -78,6 +85,11 @@ async def _sync_until_done(container: Container) -> None:
             await asyncio.sleep(SYNC_RETRY_S)
         else:
             return
+
+
+async def _warm_up() -> None:
+    await asyncio.sleep(WARM_UP_AFTER_S)
+    await asyncio.to_thread(compare, [1.0, 2.0, 3.0], [1.0, 2.0, 4.0])
 
 
 def _describe_problems(app: FastAPI) -> None:

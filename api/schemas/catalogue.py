@@ -147,6 +147,7 @@ class VantageOut(Output):
     kernel: str
     last_seen_at: Timestamp
     alive: bool = Field(description="A heartbeat came within the last minute.")
+    trouble: str = Field(description="Why it can't measure now; empty when it can.")
     clients: list[InstalledClientOut]
 
     @classmethod
@@ -160,5 +161,6 @@ class VantageOut(Output):
             kernel=place.kernel,
             last_seen_at=seen.last_seen_at,
             alive=seen.alive,
+            trouble=place.trouble,
             clients=[InstalledClientOut(id=c.id, version=c.version, sha256=c.sha256) for c in place.clients],
         )
