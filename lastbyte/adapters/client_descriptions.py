@@ -209,11 +209,12 @@ def read_description(file: Path) -> ClientDescription:
 def _client(document: _Document, protocol: Protocol) -> Client:
     variant = document.protocols[protocol]
     argv = tuple(part for item in document.argv for part in (variant.argv if item == PROTOCOL_ARGV else (item,)))
+    marked = " (process time)" if document.timings.parser is Parser.WALL else ""
     return Client(
         id=f"{document.program}-{protocol}",
         program=document.program,
         protocol=protocol,
-        title=variant.title or f"{document.title} HTTP/{protocol.http_version}",
+        title=(variant.title or f"{document.title} HTTP/{protocol.http_version}") + marked,
         argv=argv,
         parser=document.timings.parser.value,
         executable=document.executable,

@@ -132,10 +132,13 @@ def _times(result: CellResult, client_id: str) -> list[str]:
     timings = [t.observation.timings for t in result.counted(client_id) if t.observation.timings]
     if not timings:
         return ["-", "-", "-", "-", "0"]
-    columns = [[getattr(timing, name) * 1000 for timing in timings] for name in ("handshake_s", "ttfb_s", "ttlb_s")]
-    ttlb = columns[2]
+    ttlb = [timing.ttlb_s * 1000 for timing in timings]
+    phases = ([t.handshake_s for t in timings], [t.ttfb_s for t in timings])
+    known = [
+        [value * 1000 for value in phase if value is not None] for phase in phases
+    ]  # not every client reports them
     return [
-        *(f"{np.quantile(column, 0.5):.1f}" for column in columns),
+        *(f"{np.quantile(column, 0.5):.1f}" if column else "-" for column in (*known, ttlb)),
         f"{np.quantile(ttlb, 0.05):.1f} - {np.quantile(ttlb, 0.95):.1f}",
         str(len(timings)),
     ]

@@ -129,6 +129,8 @@ def _build(progress: Progress) -> Path:
     base = cache_dir() / "clients" / PROGRAM
     log = base / "build.log"
     log.write_text("")
+    for left in base.glob(".build.*"):  # of a build that was killed; no other one runs, because we hold the lock
+        shutil.rmtree(left, ignore_errors=True)
     work = Path(tempfile.mkdtemp(prefix=".build.", dir=base))
     try:
         rust = toolchain.find_rust(progress)
