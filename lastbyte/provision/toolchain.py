@@ -12,12 +12,13 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from lastbyte.domain.errors import Unavailable
 from lastbyte.provision.debian import Progress, unpacked
+from lastbyte.settings import cache_dir
 
 RUST_NEEDED = (1, 88)
 """``rust-version`` of quiche 0.30.0."""
@@ -131,29 +132,34 @@ def fetch_libclang(requirements: Path, target: Path, log: Path) -> Path:
     if configured:
         return Path(configured)
     tried: list[str] = []
-    for installer in _wheel_installers():
+    for installer in _wheel_installers(target.with_name("pip")):
         arguments = ["--require-hashes", "--target", str(target), "-r", str(requirements)]
         with log.open("a") as out:
             done = subprocess.run([*installer, *arguments], stdout=out, stderr=subprocess.STDOUT, check=False)
         folder = target / "clang/native"
         if done.returncode == 0 and folder.is_dir():
             return folder
-        tried.append(" ".join(installer))
+        tried.append(" ".join(installer[:3]))
     raise Unavailable(
-        f"libclang can't be installed from PyPI (tried: {'; '.join(tried) or 'neither uv nor pip is here'}). Install "
-        "Debian's libclang-dev and set LIBCLANG_PATH to the folder of libclang.so, then run lastbyte setup again."
+        f"libclang can't be installed from PyPI (tried: {'; '.join(tried) or 'neither uv nor pip is here'}; log: {log}). "
+        "Check the network; or install Debian's libclang-dev and set LIBCLANG_PATH to the folder of libclang.so. Then "
+        "run: lastbyte setup"
     )
 
 
-def _wheel_installers() -> list[Sequence[str]]:
-    installers: list[Sequence[str]] = []
-    for uv in (os.environ.get("UV"), shutil.which("uv"), str(Path(sys.executable).with_name("uv"))):
+def _wheel_installers(scratch: Path) -> Iterator[list[str]]:
+    """Ways to install a wheel, best first; ``scratch`` is where an environment with pip of its own may be made."""
+    bootstrapped = sorted(cache_dir().glob("uv-*/bin/uv"), reverse=True)  # the one that scripts/bootstrap keeps
+    for uv in (os.environ.get("UV"), shutil.which("uv"), Path(sys.executable).with_name("uv"), *bootstrapped):
         if uv and Path(uv).is_file():
-            installers.append([uv, "pip", "install", "--quiet", "--python", sys.executable])
+            yield [str(uv), "pip", "install", "--quiet", "--python", sys.executable]
             break
-    pythons = (sys.executable, shutil.which("python3", path=os.defpath + ":/usr/local/bin"))
-    pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-    return installers + [[python, *pip] for python in pythons if python and _has_pip(python)]
+    pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    if _has_pip(sys.executable):
+        yield [sys.executable, *pip]
+    made = subprocess.run([sys.executable, "-m", "venv", str(scratch)], capture_output=True, check=False)
+    if made.returncode == 0:
+        yield [str(scratch / "bin/python"), *pip]
 
 
 def _has_pip(python: str) -> bool:
