@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -227,9 +228,7 @@ def table(rows: Iterable[DoctorRow]) -> Table:
         shown.add_column(heading, overflow="fold")
     for row in rows:
         state = f"[{_COLOURS[row.state]}]{row.state}[/]"
-        detail = escape(row.detail.replace(str(Path.home()), "~")) + (
-            f"\n[bold]{escape(row.remedy)}[/]" if row.remedy else ""
-        )
+        detail = escape(_from_home(row.detail)) + (f"\n[bold]{escape(row.remedy)}[/]" if row.remedy else "")
         shown.add_row(row.kind, escape(row.name), state, escape(_short(row.version)), detail.strip())
     return shown
 
@@ -246,6 +245,10 @@ def healthy(rows: Iterable[DoctorRow]) -> bool:
     boxes = [row for row in items if row.kind == "box"]
     rest = all(row.state == OK for row in items if row.kind != "box")
     return rest and (not boxes or any(row.state == OK for row in boxes))
+
+
+def _from_home(detail: str) -> str:
+    return re.sub(rf"(?<!\S){re.escape(str(Path.home()))}/", "~/", detail)
 
 
 def _short(version: str) -> str:

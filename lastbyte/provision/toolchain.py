@@ -141,7 +141,7 @@ def fetch_libclang(requirements: Path, target: Path, log: Path) -> Path:
             return folder
         tried.append(" ".join(installer[:3]))
     raise Unavailable(
-        f"libclang can't be installed from PyPI (tried: {'; '.join(tried) or 'neither uv nor pip is here'}; log: {log}). "
+        f"libclang can't be installed from PyPI (tried: {'; '.join(tried) or 'no uv, no pip'}; log: {log}). "
         "Check the network; or install Debian's libclang-dev and set LIBCLANG_PATH to the folder of libclang.so. Then "
         "run: lastbyte setup"
     )
