@@ -6,8 +6,6 @@ writes and synchronous commit stay on, so after kill -9 or a power cut it recove
 
 from __future__ import annotations
 
-import os
-import pwd
 import shutil
 import signal
 import subprocess
@@ -18,6 +16,7 @@ from pathlib import Path
 from lastbyte.domain.errors import Unavailable
 from lastbyte.embedded.binaries import Program, find_postgres
 from lastbyte.embedded.processes import alive, socket_folder, tied_to_parent, wait_until_left
+from lastbyte.embedded.unprivileged import unprivileged
 
 DATABASE = "lastbyte"
 SUPERUSER = "postgres"
@@ -47,8 +46,8 @@ class Postgres:
     def prepare(self) -> bool:
         """Make the cluster when there is none (True then) and clear what a killed server left behind."""
         if (self.data_folder / "PG_VERSION").exists():
-            self._check_owner()
             self._clear_leftovers()
+            unprivileged().own(self.data_folder)
             return False
         self._initdb()
         return True
@@ -68,7 +67,7 @@ class Postgres:
         }
         options = [part for name, value in fixed.items() for part in ("-c", f"{name}={value}")]
         server = [str(self.program.path), "-D", str(self.data_folder), *options]
-        return [*unprivileged_prefix(), *tied_to_parent(server, signal.SIGINT)]
+        return [*unprivileged().prefix, *tied_to_parent(server, signal.SIGINT)]
 
     def url(self, database: str = DATABASE) -> str:
         """SQLAlchemy URL of a database on this server."""
@@ -103,9 +102,10 @@ class Postgres:
         shutil.rmtree(draft, ignore_errors=True)
         self.data_folder.parent.mkdir(parents=True, exist_ok=True)
         draft.mkdir(mode=0o700)
+        unprivileged().own(draft)
         done = subprocess.run(
             [
-                *unprivileged_prefix(),
+                *unprivileged().prefix,
                 str(self.program.path.with_name("initdb")),
                 *("--pgdata", str(draft), "--username", SUPERUSER, "--auth", "trust"),
                 *("--encoding", "UTF8", "--locale", "C", "--no-instructions"),
@@ -122,14 +122,6 @@ class Postgres:
             self.data_folder.rmdir()
         draft.rename(self.data_folder)
 
-    def _check_owner(self) -> None:
-        owner = self.data_folder.stat().st_uid
-        if owner != os.geteuid():
-            raise Unavailable(
-                f"{self.data_folder} belongs to user {owner}, this is user {os.geteuid()}. "
-                "Start as that user, or use another folder with --var."
-            )
-
     def _clear_leftovers(self) -> None:
         """Wait for a server that is still closing; drop a lock file whose process id now belongs to someone else.
 
@@ -140,33 +132,6 @@ class Postgres:
         lock = self.data_folder / "postmaster.pid"
         if lock.exists() and alive(int(lock.read_text(encoding="utf-8").split(maxsplit=1)[0])):
             lock.unlink()
-
-
-def unprivileged_prefix() -> list[str]:
-    """What makes PostgreSQL, which refuses uid 0, run for root: a user namespace in which root is somebody else.
-
-    No user is added and no file changes hands. ``nobody`` is taken because it exists on every system: initdb looks
-    its own user up and fails when the id has no name. Empty for everyone but root.
-    """
-    if os.geteuid() != 0:
-        return []
-    try:
-        somebody = pwd.getpwnam("nobody").pw_uid
-    except KeyError:
-        somebody = next((user.pw_uid for user in pwd.getpwall() if user.pw_uid != 0), 65534)
-    prefix = ["unshare", "--user", f"--map-user={somebody}", f"--map-group={somebody}", "--"]
-    try:
-        tried = subprocess.run([*prefix, "true"], check=False, capture_output=True, text=True, timeout=10)
-        problem = tried.stderr.strip() if tried.returncode else ""
-    except OSError as error:
-        problem = str(error)
-    if problem:
-        raise Unavailable(
-            f"PostgreSQL refuses to run as root, and no user namespace can be made here ({problem}). "
-            "Start as another user, allow user namespaces (sysctl user.max_user_namespaces; in a container "
-            "cap_add SYS_ADMIN), or run PostgreSQL elsewhere and set LASTBYTE_DATABASE_URL."
-        )
-    return prefix
 
 
 def _major_of(data_folder: Path) -> int | None:

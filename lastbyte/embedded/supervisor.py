@@ -170,7 +170,8 @@ class Supervisor:
         if kept.was_ready:
             self._say(f"{kept.title} {how}, starts again in {_back_off_s(kept.failures):g} s (see {kept.log})")
         elif kept.child.essential and kept.failures >= tries:
-            raise StartFailed(f"{kept.title} {how}. The end of {kept.log}:\n{tail(kept.log) or '(empty)'}")
+            end = tail(kept.log)
+            raise StartFailed(f"{kept.title} {how.rstrip('.')}." + (f" The end of {kept.log}:\n{end}" if end else ""))
         elif kept.failures == tries:
             kept.reported = True
             reason = tail(kept.log, 1).strip() or how

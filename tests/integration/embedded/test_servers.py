@@ -17,6 +17,7 @@ from lastbyte.domain.errors import Unavailable
 from lastbyte.embedded.postgres import Postgres
 from lastbyte.embedded.processes import SOCKET_PATH_LIMIT, processes_in
 from lastbyte.embedded.running import running_postgres, running_valkey
+from lastbyte.embedded.unprivileged import Unprivileged, unprivileged
 from lastbyte.embedded.valkey import Valkey
 
 
@@ -108,3 +109,37 @@ def test_valkey_keeps_a_queue_over_kill_9(tmp_path: Path) -> None:
     with running_valkey(Valkey.under(tmp_path), tmp_path / "log") as server, client_of(server) as client:
         assert client.llen("celery") == 100
         assert client.config_get("port") == {"port": "0"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root must become somebody else")
+def test_root_runs_postgres_with_and_without_user_namespaces_over_the_same_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o700)  # as /root is: nobody could not enter it
+    with running_postgres(Postgres.under(tmp_path), tmp_path / "log") as server:
+        server.ensure_database()
+        assert server.data_folder.stat().st_uid == 0
+
+    monkeypatch.setattr("lastbyte.embedded.postgres.unprivileged", as_nobody)
+    with running_postgres(Postgres.under(tmp_path), tmp_path / "log") as server, connect(server) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 7 AS n")
+        assert server.data_folder.stat().st_uid != 0
+        assert Path(f"/proc/{postmaster(server)}").stat().st_uid != 0
+    monkeypatch.undo()
+
+    with running_postgres(Postgres.under(tmp_path), tmp_path / "log") as server, connect(server) as connection:
+        assert connection.execute("SELECT n FROM kept").fetchone() == (7,)
+
+
+def as_nobody() -> Unprivileged:
+    """What is chosen where no user namespace can be made."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lastbyte.embedded.unprivileged._problem", lambda prefix: "no" if "unshare" in prefix else "")
+        return unprivileged.__wrapped__()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_data_folder_of_another_user_is_refused_by_name(tmp_path: Path) -> None:
+    os.chown(tmp_path, 12345, -1)
+    with pytest.raises(Unavailable, match=r"belongs to user 12345, .* --var"):
+        unprivileged().own(tmp_path)
