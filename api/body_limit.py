@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import time
+import asyncio
+from contextlib import suppress
 from http import HTTPStatus
 
 from starlette.requests import Request
@@ -83,9 +84,10 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 async def _drain(receive: Receive) -> None:
     left = DRAIN_BYTES
-    until = time.monotonic() + DRAIN_S
-    while left > 0 and time.monotonic() < until:
-        message = await receive()
-        if message["type"] != "http.request" or not message.get("more_body", False):
-            return
-        left -= len(message.get("body", b""))
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DRAIN_S):
+            while left > 0:
+                message = await receive()
+                if message["type"] != "http.request" or not message.get("more_body", False):
+                    return
+                left -= len(message.get("body", b""))

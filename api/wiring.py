@@ -19,17 +19,19 @@ from testbed.catalogue import endpoints as testbed_endpoints
 
 
 def wire(settings: Settings) -> Container:
-    """Everything that the routes need. Opens no connection yet."""
+    """Everything that the routes need. Opens no connection yet.
+
+    Raises InvalidInput when a file of the catalogue is wrong: better no API than one that lacks what people expect.
+    """
+    endpoints = [*testbed_endpoints(), *load_endpoints(settings.endpoints_file)]
+    profiles = list(load_profiles().values())
+    clients = load_clients()
     engine = make_engine(settings.database_url, "lastbyte api")
     catalogue = PostgresCatalogue(engine)
     vantages = PostgresVantageStore(engine)
     campaign_store = PostgresCampaignStore(engine)
     results = PostgresResultStore(engine)
     queue = CeleryCellQueue(settings.broker_url)
-
-    def sync_catalogue() -> None:
-        endpoints = [*testbed_endpoints(), *load_endpoints(settings.endpoints_file)]
-        catalogue.sync(endpoints, list(load_profiles().values()), load_clients())
 
     return Container(
         catalogue=catalogue,
@@ -39,6 +41,6 @@ def wire(settings: Settings) -> Container:
         queue=queue,
         campaigns=Campaigns(campaign_store, catalogue, vantages, queue, settings.vantage, settings.trial_timeout_s),
         heatmaps=Heatmaps(campaign_store, results),
-        sync_catalogue=sync_catalogue,
+        sync_catalogue=lambda: catalogue.sync(endpoints, profiles, clients),
         close=engine.dispose,
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from psycopg.errors import UndefinedColumn, UndefinedTable
 from sqlalchemy import Connection, Engine, create_engine
-from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import InterfaceError, OperationalError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from lastbyte.domain.errors import StoreUnavailable
@@ -59,6 +60,11 @@ def translated() -> Iterator[None]:
     except (OperationalError, InterfaceError) as exc:
         reason = str(exc.orig).strip().splitlines()[0] if exc.orig else str(exc)
         raise StoreUnavailable(f"The database can't be used now: {reason}") from exc
+    except ProgrammingError as exc:
+        if isinstance(exc.orig, (UndefinedTable, UndefinedColumn)):
+            remedy = "Bring it up to date: python -m migrations upgrade."
+            raise StoreUnavailable(f"The database does not have the current tables. {remedy}") from exc
+        raise
 
 
 @contextmanager

@@ -257,3 +257,10 @@ def test_lost_database_is_said(campaigns: PostgresCampaignStore) -> None:
     lost = PostgresCellStore(make_engine("postgresql+psycopg://postgres@/x?host=/nowhere"))
     with pytest.raises(StoreUnavailable):
         lost.claim(1, "w1", 60)
+
+
+def test_database_without_tables_is_said(embedded_postgres_url: str) -> None:
+    engine = make_engine(embedded_postgres_url)
+    with pytest.raises(StoreUnavailable, match="migrations upgrade"):
+        PostgresCellStore(engine).claim(1, "w1", 60)
+    engine.dispose()
