@@ -19,7 +19,7 @@ _INDEX = """<!DOCTYPE html>
 </head>
 <body>
 {%app_entry%}
-<footer>{%config%}{%scripts%}{%renderer%}</footer>
+{%config%}{%scripts%}{%renderer%}
 </body>
 </html>"""
 

@@ -25,11 +25,14 @@ KINDS = (
 )
 """Every way in which a cell is drawn: the verdicts of the API, and what stands in place of one."""
 
+FEW_ROUNDS = 6
+"""Below so many paired rounds the statistics give no verdict (lastbyte.stats.paired, MIN_ROUNDS_FOR_VERDICT)."""
+
 EXPLANATIONS: dict[str, str] = {
     "h3 faster": "The whole 95 % interval lies below zero: HTTP/3 needed less time.",
     "h2 faster": "The whole 95 % interval lies above zero: HTTP/3 needed more time.",
     "equivalent": "The whole 95 % interval lies within ±3 %: no difference that matters.",
-    "inconclusive": "The 95 % interval holds zero and more than ±3 %: these rounds can't tell. More may.",
+    "inconclusive": "These rounds can't tell. More may.",
     "unproven": "The link was not what the profile asked for, so the difference proves nothing.",
     "failing": "One protocol never delivered here, so there is nothing to compare.",
     "no data": "No round in which both protocols delivered.",
@@ -46,6 +49,10 @@ CONDITIONS = (
     "What the shaped link adds: random loss in percent of packets, and round-trip time in milliseconds on top of the "
     "provider's base RTT."
 )
+INCONCLUSIVE = (
+    f"The 95 % interval holds zero and more than ±3 %, or there are fewer than {FEW_ROUNDS} paired rounds, from which "
+    "no 95 % interval can be had. More rounds may tell."
+)
 TESTBED = (
     "Providers named testbed-… are stand-ins: servers on this machine behind the shaped link. They say nothing about "
     "any company's production servers."
@@ -56,7 +63,7 @@ CONCEPTS: tuple[tuple[str, str], ...] = (
     ("The percentage", PERCENTAGE),
     ("H3 faster, H3 slower", "The whole 95 % interval lies on one side of zero."),
     ("Equivalent", EXPLANATIONS["equivalent"]),
-    ("Inconclusive", EXPLANATIONS["inconclusive"]),
+    ("Inconclusive", INCONCLUSIVE),
     ("Unproven", EXPLANATIONS["unproven"] + " Each cell's link is probed; requested and achieved stand side by side."),
     ("Failing", "Failures are kept and counted by kind, never retried until one succeeds. " + EXPLANATIONS["failing"]),
     ("Extra loss, extra delay", CONDITIONS),
@@ -71,6 +78,15 @@ def kind_of(cell: Json) -> str:
     if cell["diff_pct"] is None or not cell["n"]:
         return {"pending": "pending", "running": "measuring"}.get(cell["state"], "no data")
     return str(cell["verdict"])
+
+
+def explanation(cell: Json, kind: str) -> str:
+    """Why a cell is what it is, in a sentence or two."""
+    if kind == "inconclusive" and cell["n"] < FEW_ROUNDS:
+        return f"Fewer than {FEW_ROUNDS} paired rounds, so no verdict whatever the numbers are. More rounds may tell."
+    if kind == "inconclusive":
+        return "The 95 % interval holds zero and more than ±3 %. More rounds may tell."
+    return EXPLANATIONS[kind]
 
 
 def failing_arms(cell: Json) -> list[str]:

@@ -7,7 +7,7 @@ from html import escape
 from dashboard.client import Json
 from dashboard.figures.grid import Panel
 from dashboard.formatting import DASH, NBSP, interval, ms, number, signed_pct, size_label
-from dashboard.words import EXPLANATIONS, failing_arms
+from dashboard.words import FEW_ROUNDS, explanation, failing_arms
 
 MARKS = {"inconclusive": "?", "equivalent": "=", "unproven": "!"}
 """One sign before the word, so that the kinds differ at a glance in black and white too."""
@@ -25,22 +25,20 @@ TITLES = {
 }
 
 
+WITHOUT_NUMBER = {"pending": ("·", "", ""), "measuring": ("…", "measuring", ""), "no data": (DASH, "no data", "")}
+
+
 def words_in_cell(cell: Json, kind: str) -> tuple[str, str, str]:
     """The big number, the line under it, and the small print."""
-    if kind == "pending":
-        return "·", "", ""
-    if kind == "measuring":
-        return "…", "measuring", ""
-    if kind == "no data":
-        return DASH, "no data", ""
+    if kind in WITHOUT_NUMBER:
+        return WITHOUT_NUMBER[kind]
     if kind == "failing":
         failed = cell["baseline"]["failures"] + cell["candidate"]["failures"]
         return "<b>✕</b>", " and ".join(failing_arms(cell)) + " failing", f"{failed} failed"
-    big = f"<b>{signed_pct(cell['diff_pct'])}</b>"
-    small = rounds_line(cell)
-    if kind in MARKS:
-        return big, f"{MARKS[kind]} {kind}", small
-    return big, interval_of(cell), small
+    line = f"{MARKS[kind]} {kind}" if kind in MARKS else interval_of(cell)
+    if kind == "inconclusive" and cell["n"] < FEW_ROUNDS:
+        line = "? few rounds"
+    return f"<b>{signed_pct(cell['diff_pct'])}</b>", line, rounds_line(cell)
 
 
 def rounds_line(cell: Json) -> str:
@@ -74,7 +72,7 @@ def hover_text(panel: Panel, cell: Json, kind: str) -> str:
             + f", n = {cell['n']}",
         ]
     lines += ["", *(_arm_line(name, cell[arm]) for name, arm in (("H2", "baseline"), ("H3", "candidate")))]
-    lines += [proof_line(cell), "", f"<b>{TITLES[kind]}.</b> {EXPLANATIONS[kind]}"]
+    lines += [proof_line(cell), "", f"<b>{TITLES[kind]}.</b> {explanation(cell, kind)}"]
     if cell.get("unproven_reason"):
         lines.append(escape(cell["unproven_reason"]))
     lines.append("<i>Click for the trials</i>")

@@ -21,7 +21,12 @@ from dashboard.formatting import number, size_label
 from dashboard.words import kind_of
 
 CELL_PX = 94
+"""Side of a square in px with three sizes or more: three panels fit side by side at 1280 px, one at 390."""
+WIDE_CELL_PX = 112
+"""The same with one or two sizes."""
 LEFT_PX, RIGHT_PX, TOP_PX, BOTTOM_PX = 70, 4, 50, 42
+TITLE_PX = 298
+"""Width that the line under the title needs."""
 
 ESTABLISHED = ("h3 faster", "h2 faster", "equivalent")
 MUTED = ("inconclusive", "unproven")
@@ -39,11 +44,16 @@ class _Square:
     background: str
 
 
+def cell_px(panel: Panel) -> int:
+    """Side of a panel's squares in px."""
+    return CELL_PX if len(panel.columns) > 2 else WIDE_CELL_PX
+
+
 def figure_size(panel: Panel) -> tuple[int, int]:
-    """Width and height in px that make the cells squares of CELL_PX."""
+    """Width and height in px of the figure round cells that are squares."""
     return (
-        LEFT_PX + RIGHT_PX + CELL_PX * len(panel.columns),
-        TOP_PX + BOTTOM_PX + CELL_PX * len(panel.rows),
+        max(TITLE_PX, LEFT_PX + RIGHT_PX + cell_px(panel) * len(panel.columns)),
+        TOP_PX + BOTTOM_PX + cell_px(panel) * len(panel.rows),
     )
 
 
@@ -51,19 +61,21 @@ def heatmap_figure(panel: Panel, scheme: str = "light") -> go.Figure:
     """Heatmap of a panel; rows mild to severe from the top, columns small to large from the left."""
     pal = palette(scheme)
     squares = list(_squares(panel, pal))
-    figure = go.Figure(
-        [
-            _colours(panel, squares, "established", ESTABLISHED, lambda v: diverging(pal, v)),
-            _colours(panel, squares, "not established", MUTED, lambda v: muted_diverging(pal, v)),
-            _nothing(panel, squares, pal),
-            *_hatches(squares, pal),
-            *_outlines(squares, pal),
-            *_texts(squares),
-        ]
-    )
+    traces = [
+        _colours(panel, squares, "established", ESTABLISHED, lambda v: diverging(pal, v)),
+        _colours(panel, squares, "not established", MUTED, lambda v: muted_diverging(pal, v)),
+        _nothing(panel, squares, pal),
+        *_hatches(squares, pal),
+        *_outlines(squares, pal),
+        *_texts(squares),
+    ]
+    return go.Figure(traces, _layout(panel, pal))
+
+
+def _layout(panel: Panel, pal: Palette) -> Json:
     width, height = figure_size(panel)
-    figure.update_layout(
-        title={
+    return {
+        "title": {
             "text": f"<b>{escape(panel.provider)}</b><br>"
             f'<span style="font-size:12px;color:{pal.muted}">{origin_line(panel)}</span>',
             "font": {"size": 16, "color": pal.text},
@@ -75,20 +87,27 @@ def heatmap_figure(panel: Panel, scheme: str = "light") -> go.Figure:
             "yanchor": "top",
             "automargin": False,
         },
-        width=width,
-        height=height,
-        margin={"l": LEFT_PX, "r": RIGHT_PX, "t": TOP_PX, "b": BOTTOM_PX, "pad": 0},
-        paper_bgcolor=pal.surface,
-        plot_bgcolor=pal.surface,
-        font={"family": FONT, "color": pal.text, "size": 13},
-        showlegend=False,
-        dragmode=False,
-        hovermode="closest",
-        uirevision="keep",
-        xaxis=_axis("Object size", [size_label(c) for c in panel.columns], pal, standoff=6),
-        yaxis=_axis(panel.axis.title, [panel.axis.row_label(r) for r in panel.rows], pal, standoff=8, downwards=True),
-    )
-    return figure
+        "width": width,
+        "height": height,
+        "margin": {
+            "l": LEFT_PX,
+            "r": width - LEFT_PX - cell_px(panel) * len(panel.columns),
+            "t": TOP_PX,
+            "b": BOTTOM_PX,
+            "pad": 0,
+        },
+        "paper_bgcolor": pal.surface,
+        "plot_bgcolor": pal.surface,
+        "font": {"family": FONT, "color": pal.text, "size": 13},
+        "showlegend": False,
+        "dragmode": False,
+        "hovermode": "closest",
+        "uirevision": "keep",
+        "xaxis": _axis("Object size", [size_label(c) for c in panel.columns], pal, standoff=6),
+        "yaxis": _axis(
+            panel.axis.title, [panel.axis.row_label(r) for r in panel.rows], pal, standoff=8, downwards=True
+        ),
+    }
 
 
 def origin_line(panel: Panel) -> str:

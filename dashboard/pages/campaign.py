@@ -139,7 +139,7 @@ def head(campaign: Json, zone: str) -> html.Div:
                     html.Span(plural(campaign["cells_planned"], "cell")),
                     html.Span(f"{plural(campaign['rounds'], 'round')} and a warm-up"),
                     html.Span(", ".join(campaign["clients"])),
-                    html.Span(f"from {campaign['vantage']}"),
+                    html.Span(f"vantage {campaign['vantage']}"),
                     html.Span(f"seed {campaign['seed']}"),
                     html.Span(times),
                 ),

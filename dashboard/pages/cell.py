@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,8 +13,9 @@ from dash import dcc, html
 from dashboard import ids
 from dashboard.client import Json
 from dashboard.figures.cell_text import TITLES, condition, failures_by_kind, interval_of
+from dashboard.figures.palette import palette
 from dashboard.formatting import DASH, NBSP, exact_time, ms, number, signed_pct, size_label
-from dashboard.words import EXPLANATIONS, kind_of
+from dashboard.words import explanation, kind_of
 
 _MS = {"function": "params.value == null ? '-' : d3.format(',.1f')(params.value)"}
 _COUNT = {"function": "params.value == null ? '-' : d3.format(',')(params.value)"}
@@ -97,16 +99,28 @@ def head(provider: str, cell: Json) -> html.Div:
                 ],
                 className="lb-figures",
             ),
-            html.P([html.Strong(f"{TITLES[kind]}. "), EXPLANATIONS[kind]], className="lb-verdict"),
+            html.P([html.Strong(f"{TITLES[kind]}. "), explanation(cell, kind)], className="lb-verdict"),
             html.P(cell["unproven_reason"], className="lb-failures") if cell.get("unproven_reason") else None,
         ]
     )
 
 
 def _grid_theme(scheme: str) -> dict[str, str]:
-    part = ".withPart(colorSchemeDark)" if scheme == "dark" else ""
-    params = "{fontFamily: 'inherit', fontSize: 13, headerFontSize: 13, rowHeight: 34, headerHeight: 38, spacing: 6}"
-    return {"function": f"themeQuartz{part}.withParams({params})"}
+    pal = palette(scheme)
+    params = {
+        "fontFamily": "inherit",
+        "fontSize": 13,
+        "headerFontSize": 13,
+        "rowHeight": 34,
+        "headerHeight": 38,
+        "spacing": 6,
+        "backgroundColor": pal.surface,
+        "foregroundColor": pal.text,
+        "headerBackgroundColor": pal.empty,
+        "borderColor": pal.grid,
+        "browserColorScheme": scheme,
+    }
+    return {"function": f"themeQuartz.withParams({json.dumps(params)})"}
 
 
 def rows(trials: Sequence[Json], zone: str) -> list[Json]:
@@ -114,6 +128,7 @@ def rows(trials: Sequence[Json], zone: str) -> list[Json]:
     ordered = sorted(trials, key=lambda t: (t["round"], t["position"]))
     return [
         {
+            "id": str(trial["id"]),
             **{key: trial[key] for key in _PLAIN},
             "protocol": f"HTTP/{trial['http_version']}" if trial["http_version"] else None,
             "started": exact_time(trial["started_at"], zone),
@@ -123,7 +138,7 @@ def rows(trials: Sequence[Json], zone: str) -> list[Json]:
 
 
 _PLAIN = (
-    "id", "round", "warmup", "position", "client", "outcome", "handshake_ms", "ttfb_ms", "ttlb_ms", "http_status",
+    "round", "warmup", "position", "client", "outcome", "handshake_ms", "ttfb_ms", "ttlb_ms", "http_status",
     "body_bytes", "remote_address", "failure_detail", "client_version",
 )  # fmt: skip
 

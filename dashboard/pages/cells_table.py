@@ -11,7 +11,7 @@ from dashboard.attributes import aria
 from dashboard.client import Json
 from dashboard.figures.cell_text import TITLES, condition, failures_by_kind, interval_of
 from dashboard.formatting import DASH, ms, signed_pct, size_label
-from dashboard.words import EXPLANATIONS, kind_of
+from dashboard.words import explanation, kind_of
 
 HEADS = (
     "Provider", "Size", "Profile", "Difference", "95 % interval (%)", "n", "H2 median", "H3 median", "Failed",
@@ -54,7 +54,7 @@ def _row(provider: str, cell: Json, where: str) -> html.Tr:
             html.Td(ms(cell["baseline"]["median_ttlb_ms"]), className="lb-num"),
             html.Td(ms(cell["candidate"]["median_ttlb_ms"]), className="lb-num"),
             html.Td(failed or DASH),
-            html.Td(TITLES[kind], title=EXPLANATIONS[kind]),
+            html.Td(TITLES[kind], title=explanation(cell, kind)),
             html.Td(
                 html.Button(
                     "Trials",

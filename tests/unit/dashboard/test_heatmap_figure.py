@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import pytest
 
 from dashboard.figures.grid import DELAY, LOSS, all_cells, off_grid, panels
-from dashboard.figures.heatmap import CELL_PX, heatmap_figure
+from dashboard.figures.heatmap import CELL_PX, WIDE_CELL_PX, heatmap_figure
 from dashboard.figures.palette import CLIP_PCT, DARK, LIGHT, Palette, contrast, diverging, legible_on, muted_diverging
 from tests.unit.dashboard.samples import arm, cell, heatmap
 
@@ -50,11 +50,12 @@ def test_delay_rows_say_what_was_added_to_the_round_trip() -> None:
     assert figure.layout.yaxis.title.text == "Extra delay (RTT)"
 
 
-def test_cells_are_squares() -> None:
-    figure = figure_of(cell(), cell(size="1MB"), cell("loss-1", loss_pct=1.0))
+@pytest.mark.parametrize(("sizes", "side"), [(["100KB", "1MB"], WIDE_CELL_PX), (["100KB", "1MB", "5MB"], CELL_PX)])
+def test_cells_are_squares(sizes: list[str], side: int) -> None:
+    figure = figure_of(*(cell(size=size) for size in sizes), cell("loss-1", loss_pct=1.0))
     margin = figure.layout.margin
-    assert figure.layout.width - margin.l - margin.r == 2 * CELL_PX
-    assert figure.layout.height - margin.t - margin.b == 2 * CELL_PX
+    assert figure.layout.width - margin.l - margin.r == len(sizes) * side
+    assert figure.layout.height - margin.t - margin.b == 2 * side
 
 
 @pytest.mark.parametrize("pal", [LIGHT, DARK])

@@ -6,7 +6,8 @@ import pytest
 
 from dashboard.export import heatmap_csv, trials_csv
 from dashboard.formatting import amount, duration, exact_time, ms, plural, signed_pct, size_label, when
-from dashboard.words import kind_of, summary
+from dashboard.words import FEW_ROUNDS, explanation, kind_of, summary
+from lastbyte.stats.paired import MIN_ROUNDS_FOR_VERDICT
 from tests.unit.dashboard.samples import arm, cell, heatmap, trial
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -72,3 +73,9 @@ def test_csv_has_full_precision_and_units_in_names() -> None:
 def test_csv_holds_no_formulas() -> None:
     text = trials_csv([trial(1, "curl-quiche-h3", None, failure_detail="=HYPERLINK(1)")])
     assert "'=HYPERLINK(1)" in text
+
+
+def test_too_few_rounds_are_named_as_the_reason() -> None:
+    assert FEW_ROUNDS == MIN_ROUNDS_FOR_VERDICT
+    assert "Fewer than 6" in explanation(cell(verdict="inconclusive", n=3), "inconclusive")
+    assert "holds zero" in explanation(cell(verdict="inconclusive"), "inconclusive")
