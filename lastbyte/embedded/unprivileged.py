@@ -57,8 +57,9 @@ def unprivileged() -> Unprivileged:
     nobody = _nobody()
     uid, gid = nobody.pw_uid, nobody.pw_gid
     namespace = ("unshare", "--user", f"--map-user={uid}", f"--map-group={uid}", "--")
-    drop = ("setpriv", f"--reuid={uid}", f"--regid={gid}", "--clear-groups")
-    keep = (f"--inh-caps={_CAPABILITIES}", f"--ambient-caps={_CAPABILITIES}", "--")
+    drop = ("setpriv", f"--reuid={uid}", f"--regid={gid}", "--clear-groups", "--no-new-privs")
+    # the secure bit, because access(2), which initdb uses to find its programs, else forgets the capabilities
+    keep = ("--securebits=+no_setuid_fixup", f"--inh-caps={_CAPABILITIES}", f"--ambient-caps={_CAPABILITIES}", "--")
     problems = []
     for way in (Unprivileged(namespace, 0), Unprivileged((*drop, *keep), uid)):
         problem = _problem(way.prefix)
