@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from lastbyte.domain.client import Client
 from lastbyte.ports import Target
@@ -58,10 +58,11 @@ def fill(item: str, values: Mapping[str, str]) -> str:
 def _values(target: Target, timeout_s: float, connect_timeout_s: float) -> dict[str, str]:
     endpoint = target.endpoint
     parts = urlsplit(endpoint.url)
+    host = ascii_host(endpoint.host)
     return {
-        "url": endpoint.url,
-        "host": endpoint.host,
-        "bracketed_host": bracketed(endpoint.host),
+        "url": endpoint.url if host == endpoint.host else _with_host(parts, host),
+        "host": host,
+        "bracketed_host": bracketed(host),
         "port": str(endpoint.port),
         "path": (parts.path or "/") + (f"?{parts.query}" if parts.query else ""),
         "address": target.address,
@@ -71,6 +72,19 @@ def _values(target: Target, timeout_s: float, connect_timeout_s: float) -> dict[
         "connect_timeout_s": seconds(connect_timeout_s),
         "curl_write_out": CURL_WRITE_OUT,
     }
+
+
+def ascii_host(host: str) -> str:
+    """``host`` as it stands in the DNS (RFC 3490): not every client converts it, and ``--resolve`` must match."""
+    try:
+        return host if host.isascii() else host.encode("idna").decode()
+    except UnicodeError:
+        return host
+
+
+def _with_host(parts: SplitResult, host: str) -> str:
+    port = f":{parts.port}" if parts.port else ""
+    return urlunsplit(parts._replace(netloc=f"{host}{port}"))
 
 
 def bracketed(host: str) -> str:

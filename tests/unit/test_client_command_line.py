@@ -98,6 +98,12 @@ def test_every_placeholder_is_filled() -> None:
     ]
 
 
+def test_a_host_beyond_ascii_goes_by_its_dns_name() -> None:
+    argv = command_line(shipped("curl-quiche-h2"), target("https://Bücher.test:8443/ä?q#f"), 60.0, 20.0)
+    assert ("--resolve", "xn--bcher-kva.test:8443:192.0.2.1") in pairs(argv)
+    assert argv[-1] == "https://xn--bcher-kva.test:8443/ä?q#f"
+
+
 def test_write_out_variables_of_curl_are_no_placeholders() -> None:
     assert fill("%{url} {url}", {"url": "X"}) == "%{url} X"
     assert names_in("%{time_total} {port} %{json}") == ["port"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -144,6 +146,22 @@ def test_an_exception_in_a_signal_handler_leaves_no_child(runner: ProgramClientR
             runner.run(program("-c", f"echo $$ > {pid_file}; sleep 30"), TARGET, (), 30.0)
     finally:
         signal.signal(signal.SIGALRM, before)
+    assert _gone(int(pid_file.read_text()))
+
+
+def test_a_killed_worker_takes_its_client_along(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    command = ["sh", "-c", f"echo $$ > {pid_file}.new; mv {pid_file}.new {pid_file}; exec sleep 60"]
+    code = f"from lastbyte.adapters.child_process import ChildRunner as R; R().run({command!r}, {{'PATH': '/bin'}}, 60)"
+    worker = subprocess.Popen([sys.executable, "-c", code])
+    try:
+        for _ in range(1000):
+            if pid_file.exists():
+                break
+            time.sleep(0.01)
+    finally:
+        worker.kill()
+        worker.wait()
     assert _gone(int(pid_file.read_text()))
 
 
