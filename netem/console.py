@@ -72,6 +72,17 @@ class TcConsole:
         taken, self._buffer = self._buffer[:end], self._buffer[end:]
         return taken
 
+    def wait_end(self, timeout_s: float) -> None:
+        """Read on until the other side has closed its end, which no process of a dead box can hold."""
+        deadline = time.monotonic() + timeout_s
+        while self._read_fd >= 0 and (left := deadline - time.monotonic()) > 0:
+            if select.select([self._read_fd], [], [], left)[0]:
+                try:
+                    if not os.read(self._read_fd, 65536):
+                        return
+                except OSError:
+                    return
+
     def close(self) -> None:
         """Close both descriptors; tc ends at the end of its input. May be called twice."""
         with self._lock:

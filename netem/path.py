@@ -21,7 +21,7 @@ from netem.namespaces import Namespace, ipv6_here
 from netem.nat import host_networks
 from netem.rundir import Owner, Slot, make_run_dir, remove_run_dir
 from netem.sweep import Janitor, sweep
-from netem.uplinks import Uplink, prepare_router
+from netem.uplinks import Uplink, make_router
 
 _MAX_HANDLE = 0x7FFF
 
@@ -52,10 +52,12 @@ class ShapedPath:
             self.addresses: Plan = plan(slot.number, _base_network())
             try:
                 self.client.sysctl(QUIET_SYSCTLS)
-                prepare_router(self.uplink, forwarding=bool(uplinks))
+                self.uplink.sysctl(QUIET_SYSCTLS)
                 self.box: Box = make_box(self.client, self.uplink, str(run_dir))
                 stack.callback(self.box.close)
                 self._address()
+                if uplinks:
+                    make_router(self.uplink)
                 self._pinger = Pinger(self.client, self.addresses.access.far)
                 stack.callback(self._pinger.close)
                 snmp = ["/proc/thread-self/net/snmp", "/proc/thread-self/net/snmp6"]

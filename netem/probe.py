@@ -27,7 +27,6 @@ _LOSS_PACKETS = 12_000
 _CLEAR_PACKETS = 2_000
 _LOSS_SECONDS = 20.0
 """Longest time spent on counting losses per direction; a slow link is asked fewer packets."""
-_MTU_PAYLOAD_BYTES = ETHERNET_MTU_FRAME_BYTES - 14 - 20 - 8
 _SMALL_PAYLOAD_BYTES = 22
 _MAX_PACKETS_S = 4000.0
 
@@ -248,7 +247,7 @@ def measure_rate(
     arrivals: Arrivals = stream(
         source,
         sink,
-        payload_bytes=_MTU_PAYLOAD_BYTES,
+        payload_bytes=ETHERNET_MTU_FRAME_BYTES - 14 - (20 if sink.address.version == 4 else 40) - 8,
         packets_s=pace,
         duration_s=_RATE_SECONDS,
         quiet_s=quiet_s,

@@ -121,10 +121,12 @@ class UmlBox:
 
     def close(self) -> None:
         """Kill the guest with all its processes; returns when they are gone."""
-        self.console.close()
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
+        # What was killed is the guest's parent; the kernel then kills the guest and all in its process namespace.
+        self.console.wait_end(2.0)
+        self.console.close()
 
 
 def record_guest(run_dir: Path, pid: int) -> None:

@@ -15,11 +15,16 @@ from typing import Protocol, Self
 
 from lastbyte.domain.errors import PathUnavailable
 from netem.addresses import Plan
-from netem.box import QUIET_SYSCTLS
 from netem.namespaces import CommandFailed, Namespace, ipv6_here
 from netem.rundir import Owner
 
-FORWARDING_SYSCTLS = {"ipv4/ip_forward": "1", "ipv6/conf/all/forwarding": "1"}
+FORWARDING_SYSCTLS = {
+    "ipv4/ip_forward": "1",
+    "ipv6/conf/all/forwarding": "1",
+    # A router asks for its neighbours from its link-local address (RFC 4861, 7.2.2), so the links beyond the box
+    # need one. The link through the box, made before, has none and is told its neighbours.
+    "ipv6/conf/default/addr_gen_mode": "0",
+}
 
 
 class Uplink(Protocol):
@@ -139,8 +144,6 @@ def drop_link(namespace: Namespace, name: str) -> None:
         return
 
 
-def prepare_router(uplink: Namespace, *, forwarding: bool) -> None:
-    """Make the uplink namespace quiet, and a router when there is something to route to."""
-    uplink.sysctl(QUIET_SYSCTLS)
-    if forwarding:
-        uplink.sysctl(FORWARDING_SYSCTLS, essential=True)
+def make_router(uplink: Namespace) -> None:
+    """Let the uplink namespace forward; raises PathUnavailable where /proc/sys can't be written."""
+    uplink.sysctl(FORWARDING_SYSCTLS, essential=True)

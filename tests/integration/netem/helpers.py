@@ -1,0 +1,92 @@
+"""Helpers of these tests: processes, links, tables, and another process that owns a path."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+from netem.rundir import start_time_of
+
+
+def descendants(pid: int) -> dict[int, int | None]:
+    """Every process below ``pid``, with its start time."""
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat = (entry / "stat").read_text(errors="replace")
+            except OSError:
+                continue
+            parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
+    found: dict[int, int | None] = {}
+    queue = [pid]
+    while queue:
+        parent = queue.pop()
+        for child in [child for child, its in parents.items() if its == parent]:
+            found[child] = start_time_of(child)
+            queue.append(child)
+    return found
+
+
+def survivors(processes: dict[int, int | None]) -> list[int]:
+    return [pid for pid, start in processes.items() if start is not None and start_time_of(pid) == start]
+
+
+def links(prefix: tuple[str, ...] = ()) -> set[str]:
+    """Interfaces, without the NAT links of paths that other processes may have open meanwhile."""
+    text = subprocess.run([*prefix, "ip", "-o", "link"], capture_output=True, text=True, check=True).stdout
+    return {name for line in text.splitlines() if not (name := line.split(": ")[1]).startswith("lbn") or prefix}
+
+
+def nft_tables(prefix: tuple[str, ...] = ()) -> set[str]:
+    if shutil.which("nft") is None:
+        return set()
+    done = subprocess.run([*prefix, "nft", "list", "tables"], capture_output=True, text=True, check=False)
+    return {line for line in done.stdout.splitlines() if "lastbyte_" not in line or prefix}
+
+
+def eventually(condition: Callable[[], bool], timeout_s: float = 10.0) -> bool:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+class Owner:
+    """Another process that opens a path and waits."""
+
+    def __init__(self, box: str, run_root: Path, *, uplink: str = "none", prefix: tuple[str, ...] = ()) -> None:
+        script = (
+            "import sys, time\n"
+            "from netem.cli import closed_on_sigterm\n"
+            "from netem.factory import ShapedPathFactory\n"
+            f"with closed_on_sigterm(), ShapedPathFactory({box!r}, {uplink!r}).open() as path:\n"
+            "    print('ready', flush=True)\n"
+            "    time.sleep(120)\n"
+        )
+        self.process = subprocess.Popen(
+            [*prefix, sys.executable, "-c", script],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "LASTBYTE_RUN": str(run_root)},
+        )
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == "ready\n"
+        self.children = descendants(self.process.pid)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()

@@ -1,0 +1,132 @@
+"""tc arguments and answers."""
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lastbyte.domain.profile import Impairment
+from netem import tc
+
+impairments = st.builds(
+    Impairment,
+    delay_ms=st.floats(0, 10_000),
+    loss_pct=st.floats(0, 100),
+    rate_mbit_s=st.none() | st.floats(0.01, 10_000),
+    queue_packets=st.integers(1, 1_000_000),
+)
+
+
+def option(arguments: list[str], name: str) -> str:
+    return arguments[arguments.index(name) + 1]
+
+
+def test_a_shaped_direction() -> None:
+    arguments = tc.qdisc_arguments("vec0", 10, Impairment(delay_ms=25, loss_pct=1, rate_mbit_s=10), 5)
+    text = "qdisc replace dev vec0 root handle a: netem limit 365 delay 30000us loss random 1.000000% rate 10000000bit"
+    assert " ".join(arguments) == text
+
+
+def test_a_clear_direction_has_a_limit_and_nothing_else() -> None:
+    text = "qdisc replace dev port1 root handle 1: netem limit 99"
+    assert " ".join(tc.qdisc_arguments("port1", 1, Impairment(queue_packets=99))) == text
+
+
+def test_the_limit_is_delay_line_plus_queue() -> None:
+    # 50 ms at 10 Mbit/s: 500,000 bits in flight are 41.3 frames of 1514 bytes.
+    assert tc.delay_line_packets(50, 10) == 42
+    assert tc.limit_packets(Impairment(delay_ms=40, rate_mbit_s=10, queue_packets=100), base_delay_ms=10) == 142
+    assert tc.delay_line_packets(0, None) == 0
+
+
+@given(impairments, st.floats(0, 1000))
+def test_every_argument_list_states_its_limit_and_no_line_is_too_long(item: Impairment, base_ms: float) -> None:
+    arguments = tc.qdisc_arguments("vec0", 1, item, base_ms)
+    assert int(option(arguments, "limit")) >= item.queue_packets
+    assert len(" ".join(arguments)) < 300
+    assert all(word and not set(word) & set(" \n;\t") for word in arguments)
+    assert ("rate" in arguments) == (item.rate_mbit_s is not None)
+
+
+@given(impairments, st.floats(0, 1000))
+def test_what_is_read_back_as_asked_shows_no_difference(item: Impairment, base_ms: float) -> None:
+    row = {
+        "kind": "netem",
+        "handle": "7:",
+        "dev": "vec0",
+        "root": True,
+        "options": {
+            "limit": tc.limit_packets(item, base_ms),
+            "delay": {"delay": round((item.delay_ms + base_ms) * 1000) / 1e6},
+            "loss-random": {"loss": round(item.loss_pct / 100 * (2**32 - 1)) / (2**32 - 1)},
+            "rate": {"rate": round((item.rate_mbit_s or 0) * 1e6 / 8)},
+        },
+    }
+    state = tc.parse_qdiscs(json.dumps([row]))["vec0"]
+    if item.rate_mbit_s is None or item.rate_mbit_s > 1:  # below, whole bytes per second are coarse
+        assert tc.differences(state, 7, item, base_ms) == []
+    assert tc.differences(state, 8, item, base_ms)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        Impairment(delay_ms=26, loss_pct=1, rate_mbit_s=10),
+        Impairment(delay_ms=25, loss_pct=1.1, rate_mbit_s=10),
+        Impairment(delay_ms=25, loss_pct=1, rate_mbit_s=11),
+        Impairment(delay_ms=25, loss_pct=1),
+        Impairment(delay_ms=25, loss_pct=1, rate_mbit_s=10, queue_packets=1),
+    ],
+)
+def test_every_difference_is_named(changed: Impairment) -> None:
+    state = tc.parse_qdiscs(ANSWER)["vec0"]
+    assert tc.differences(state, 1, Impairment(delay_ms=25, loss_pct=1, rate_mbit_s=10)) == []
+    assert tc.differences(state, 1, changed)
+
+
+ANSWER = json.dumps(
+    [
+        {"kind": "noqueue", "handle": "0:", "dev": "lo", "root": True, "refcnt": 2, "options": {}},
+        {
+            "kind": "netem",
+            "handle": "1:",
+            "dev": "vec0",
+            "root": True,
+            "refcnt": 2,
+            "options": {
+                "limit": 361,
+                "delay": {"delay": 0.025, "jitter": 0, "correlation": 0},
+                "loss-random": {"loss": 0.01, "correlation": 0},
+                "rate": {"rate": 1250000, "packetoverhead": 0, "cellsize": 0, "celloverhead": 0},
+                "ecn": False,
+                "gap": 0,
+            },
+            "bytes": 9000,
+            "packets": 100,
+            "drops": 3,
+            "overlimits": 0,
+            "requeues": 0,
+            "backlog": 1514,
+            "qlen": 1,
+        },
+    ]
+)
+
+
+def test_an_answer_is_read() -> None:
+    state = tc.parse_qdiscs(ANSWER)["vec0"]
+    assert (state.kind, state.handle, state.limit_packets) == ("netem", "1:", 361)
+    assert math.isclose(state.delay_ms, 25)
+    assert math.isclose(state.loss_pct, 1)
+    assert state.rate_mbit_s is not None
+    assert math.isclose(state.rate_mbit_s, 10)
+    assert (state.counters.sent_packets, state.counters.sent_bytes) == (100, 9000)
+    assert (state.counters.dropped_packets, state.counters.backlog_packets) == (3, 1)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "nonsense", '{"a": []}'])
+def test_anything_else_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r".*"):
+        tc.parse_qdiscs(text)
