@@ -60,7 +60,7 @@ def problem(
     """The response for one problem."""
     body = Problem(
         type=TYPE_PREFIX + kind,
-        title=status.phrase,
+        title=kind.replace("-", " ").capitalize(),
         status=status,
         detail=_readable(detail),
         instance=request.url.path,
