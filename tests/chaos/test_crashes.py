@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -67,7 +65,7 @@ def assert_complete(stack: Stack, ident: str) -> None:
 def test_a_killed_worker_costs_at_most_the_trial_under_way(stack: Stack) -> None:
     ident = stack.post(name="worker killed", **CAMPAIGN)["id"]
     under_way(stack, ident)
-    for process in find(stack, "-m worker", str(os.sep)):
+    for process in find(stack, "-m worker"):
         if "worker.beat" not in " ".join(process.cmdline()):
             process.kill()
     assert_complete(stack, ident)
@@ -76,8 +74,8 @@ def test_a_killed_worker_costs_at_most_the_trial_under_way(stack: Stack) -> None
 def test_postgresql_may_be_killed_while_measuring(stack: Stack) -> None:
     ident = stack.post(name="postgresql killed", **CAMPAIGN)["id"]
     under_way(stack, ident)
-    pid = int((stack.var / "postgres" / "data" / "postmaster.pid").read_text().split()[0])
-    _kill_server(stack, pid, "postgres")
+    servers = [process for process in descendants(stack) if process.name() == "postgres"]
+    min(servers, key=lambda process: process.create_time()).kill()
     assert_complete(stack, ident)
 
 
@@ -134,11 +132,3 @@ def test_kill_9_of_everything_at_once_leaves_nothing_and_the_next_start_goes_on(
 
 def _named_namespaces() -> str:
     return subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
-
-
-def _kill_server(stack: Stack, pid_in_file: int, name: str) -> None:
-    """The process with that id, or, where it has another number outside its namespace, the oldest of that name."""
-    candidates = [p for p in descendants(stack) if name in p.name()]
-    chosen = [p for p in candidates if p.pid == pid_in_file] or sorted(candidates, key=lambda p: p.create_time())[:1]
-    assert chosen, f"no {name} runs"
-    os.kill(chosen[0].pid, signal.SIGKILL)

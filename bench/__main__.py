@@ -1,0 +1,49 @@
+"""``python -m bench``: run one benchmark or all, print tables and, with --json, the figures for machines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bench import fidelity, harness, startup, store
+
+BENCHES: dict[str, Callable[[], dict[str, Any]]] = {
+    "startup": startup.run,
+    "harness": harness.run,
+    "fidelity": fidelity.run,
+    "store": store.run,
+}
+
+
+def main(
+    names: Annotated[list[str] | None, typer.Argument(help=f"Which: {', '.join(BENCHES)}. Default: all.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures to this file too.")] = None,
+) -> None:
+    """Measure what lastbyte costs and how true its link is, on this machine, now. Needs root; takes about 6 minutes."""
+    unknown = [name for name in names or () if name not in BENCHES]
+    if unknown:
+        typer.echo(f"error: there is no benchmark {unknown[0]!r}. Known: {', '.join(BENCHES)}.", err=True)
+        raise typer.Exit(2)
+    figures = {}
+    for name in names or BENCHES:
+        typer.echo(f"\n== {name}")
+        figures[name] = BENCHES[name]()
+    if json_file is not None:
+        json_file.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    missed = [
+        f"{bench}: {goal['what']} is {goal['value']:.4g}, wanted at most {goal['at_most']:g}"
+        for bench, result in figures.items()
+        for goal in result.get("goals", [])
+        if goal["value"] > goal["at_most"]
+    ]
+    typer.echo("\n" + ("\n".join(missed) if missed else "every goal reached"))
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    typer.run(main)
