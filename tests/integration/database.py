@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 
 import psycopg
@@ -31,12 +32,19 @@ def migrated_template(embedded_postgres: Postgres) -> str:
     return _TEMPLATE
 
 
+@contextmanager
+def migrated_database(server: Postgres, template: str) -> Iterator[str]:
+    """SQLAlchemy URL of a migrated database, dropped afterwards."""
+    name = f"migrated_{next(_numbers)}"
+    _administer(server, f"CREATE DATABASE {name} TEMPLATE {template}")
+    yield server.url(name)
+    _administer(server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
 @pytest.fixture
 def database_url(embedded_postgres: Postgres, migrated_template: str) -> Iterator[str]:
-    name = f"migrated_{next(_numbers)}"
-    _administer(embedded_postgres, f"CREATE DATABASE {name} TEMPLATE {migrated_template}")
-    yield embedded_postgres.url(name)
-    _administer(embedded_postgres, f"DROP DATABASE {name} WITH (FORCE)")
+    with migrated_database(embedded_postgres, migrated_template) as url:
+        yield url
 
 
 @pytest.fixture

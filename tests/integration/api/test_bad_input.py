@@ -8,14 +8,49 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine
 
-from tests.integration.api.conftest import stored_campaigns
+from lastbyte.adapters.postgres.engine import make_engine
+from lastbyte.embedded.postgres import Postgres
+from lastbyte.embedded.valkey import Valkey
+from lastbyte.settings import Settings
+from tests.integration.api.conftest import serving, stored_campaigns
 from tests.integration.api.test_campaigns import BODY
+from tests.integration.database import migrated_database
 
 DROP = object()
+
+
+@pytest.fixture(scope="module")
+def shared_url(embedded_postgres: Postgres, migrated_template: str, embedded_valkey: Valkey) -> Iterator[str]:
+    """One database for the whole module: its requests store nothing, or are counted."""
+    with migrated_database(embedded_postgres, migrated_template) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def api(shared_url: str, embedded_valkey: Valkey) -> Iterator[httpx.Client]:
+    with (
+        serving(Settings(database_url=shared_url, broker_url=embedded_valkey.url())) as url,
+        httpx.Client(base_url=f"{url}/api/v1", timeout=30) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def shared_engine(shared_url: str) -> Iterator[Engine]:
+    engine = make_engine(shared_url, "lastbyte tests")
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def nothing_stored(shared_engine: Engine) -> Iterator[None]:
+    before = stored_campaigns(shared_engine)
+    yield
+    assert stored_campaigns(shared_engine) == before
 
 
 def assert_problem(response: httpx.Response, status: int) -> dict[str, Any]:
@@ -72,13 +107,13 @@ def assert_problem(response: httpx.Response, status: int) -> dict[str, Any]:
         ({"round": 3}, "round"),
     ],
 )
-def test_fields(api: httpx.Client, engine: Engine, changes: dict[str, Any], field: str) -> None:
+@pytest.mark.usefixtures("nothing_stored")
+def test_fields(api: httpx.Client, changes: dict[str, Any], field: str) -> None:
     body = {key: value for key, value in {**BODY, **changes}.items() if value is not DROP}
     response = api.post("/campaigns", content=json.dumps(body), headers={"content-type": "application/json"})
     problem = assert_problem(response, 422)
     assert field in [error["field"] for error in problem["errors"]]
     assert all(error["message"] for error in problem["errors"])
-    assert stored_campaigns(engine) == 0
 
 
 @pytest.mark.parametrize(
@@ -92,42 +127,42 @@ def test_fields(api: httpx.Client, engine: Engine, changes: dict[str, Any], fiel
         b'{"rounds": ' + b"9" * 5000 + b"}",
     ],
 )
-def test_malformed_json(api: httpx.Client, engine: Engine, body: bytes) -> None:
+@pytest.mark.usefixtures("nothing_stored")
+def test_malformed_json(api: httpx.Client, body: bytes) -> None:
     response = api.post("/campaigns", content=body, headers={"content-type": "application/json"})
     assert response.status_code in (400, 422)
     assert_problem(response, response.status_code)
-    assert stored_campaigns(engine) == 0
 
 
 @pytest.mark.parametrize("body", [b"[]", b"null", b'"text"', b"5", b"NaN", b'{"rounds": NaN}'])
-def test_json_that_is_no_campaign(api: httpx.Client, engine: Engine, body: bytes) -> None:
+@pytest.mark.usefixtures("nothing_stored")
+def test_json_that_is_no_campaign(api: httpx.Client, body: bytes) -> None:
     response = api.post("/campaigns", content=body, headers={"content-type": "application/json"})
     assert assert_problem(response, 422)["errors"]
-    assert stored_campaigns(engine) == 0
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
-def test_body_that_is_not_declared_as_json(api: httpx.Client, engine: Engine, kind: str) -> None:
+@pytest.mark.usefixtures("nothing_stored")
+def test_body_that_is_not_declared_as_json(api: httpx.Client, kind: str) -> None:
     headers = {"content-type": kind} if kind else {}
     response = api.post("/campaigns", content=json.dumps(BODY).encode(), headers=headers)
     assert assert_problem(response, 415)["errors"][0]["field"] == "Content-Type"
-    assert stored_campaigns(engine) == 0
 
 
-def test_ten_megabytes(api: httpx.Client, engine: Engine) -> None:
+@pytest.mark.usefixtures("nothing_stored")
+def test_ten_megabytes(api: httpx.Client) -> None:
     response = api.post("/campaigns", json={**BODY, "name": "x" * 10_000_000})
     assert assert_problem(response, 413)["errors"][0]["field"] == "body"
-    assert stored_campaigns(engine) == 0
 
 
-def test_ten_megabytes_in_chunks(api: httpx.Client, engine: Engine) -> None:
+@pytest.mark.usefixtures("nothing_stored")
+def test_ten_megabytes_in_chunks(api: httpx.Client) -> None:
     def chunks() -> Iterator[bytes]:
         for _ in range(160):
             yield b"x" * 65536
 
     response = api.post("/campaigns", content=chunks(), headers={"content-type": "application/json"})
     assert_problem(response, 413)
-    assert stored_campaigns(engine) == 0
 
 
 def test_small_body_in_chunks_is_fine(api: httpx.Client) -> None:
@@ -196,13 +231,13 @@ bodies = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None)
 @given(body=bodies)
-def test_any_json_is_answered_without_a_fault(api: httpx.Client, engine: Engine, body: Any) -> None:
-    before = stored_campaigns(engine)
+def test_any_json_is_answered_without_a_fault(api: httpx.Client, shared_engine: Engine, body: Any) -> None:
+    before = stored_campaigns(shared_engine)
     response = api.post("/campaigns", content=json.dumps(body), headers={"content-type": "application/json"})
     if response.status_code == 201:
-        assert stored_campaigns(engine) == before + 1
+        assert stored_campaigns(shared_engine) == before + 1
     else:
         assert assert_problem(response, 422)["errors"]
-        assert stored_campaigns(engine) == before
+        assert stored_campaigns(shared_engine) == before
