@@ -28,6 +28,9 @@ STEADY_S = 30.0
 FIRST_TRIES = 3
 """An essential child that ends this often before it was ever ready stops the whole start."""
 
+SAME_WISH_S = 1.0
+"""Signals within this time are one wish: sudo, timeout and make pass on what the terminal has sent already."""
+
 _TICK_START_S = 0.01
 _TICK_STEADY_S = 0.1
 _ROTATE_EVERY_S = 10.0
@@ -43,6 +46,7 @@ class Supervisor:
         self._began = time.monotonic()
         self._rotated = self._began
         self._signals = 0
+        self._signalled = 0.0
         self._keeper: subprocess.Popen[bytes] | None = None
 
     def run(self, when_up: Callable[[], object] = lambda: None, changed: Callable[[], object] = lambda: None) -> None:
@@ -94,7 +98,10 @@ class Supervisor:
         return time.monotonic() - self._began
 
     def _note_signal(self, _number: int, _frame: object) -> None:
-        self._signals += 1
+        now = time.monotonic()
+        if not self._signals or now - self._signalled > SAME_WISH_S:
+            self._signals += 1
+            self._signalled = now
 
     def _all_up(self) -> bool:
         return all(

@@ -17,6 +17,7 @@ import pytest
 
 from lastbyte.embedded.postgres import Postgres
 from lastbyte.embedded.processes import alive, processes_in
+from lastbyte.embedded.supervisor import SAME_WISH_S
 
 SCRIPT = Path(__file__).with_name("small_system.py")
 Start = Callable[..., subprocess.Popen[str]]
@@ -165,8 +166,9 @@ def test_a_second_signal_kills_what_does_not_stop(tmp_path: Path, start: Start) 
     lines_until(system, "UP")
     running = processes(tmp_path)
     system.send_signal(signal.SIGINT)
+    system.send_signal(signal.SIGINT)  # what sudo adds to a Ctrl-C
     lines_until(system, "stopping")
-    time.sleep(0.3)
+    time.sleep(SAME_WISH_S + 0.1)
     assert alive(running["stubborn"])
     system.send_signal(signal.SIGINT)
     system.wait(5)
