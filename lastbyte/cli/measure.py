@@ -10,13 +10,12 @@ import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from lastbyte.cli import report
 from lastbyte.domain.campaign import MAX_ROUNDS
 from lastbyte.domain.client import expand_clients
 from lastbyte.domain.endpoint import Origin
@@ -24,7 +23,10 @@ from lastbyte.domain.errors import InvalidInput, UnknownName
 from lastbyte.domain.profile import Profile
 from lastbyte.domain.trial import Trial
 from lastbyte.ports import ClientRunner
-from lastbyte.services.one_shot import OneShot, measure
+
+if TYPE_CHECKING:
+    from lastbyte.cli.report import Ticker
+    from lastbyte.services.one_shot import OneShot
 
 EXIT_INTERRUPTED = 130
 
@@ -60,7 +62,10 @@ def measure_command(
 
       lastbyte measure https://testbed-caddy.test/1MB.bin -p delay-50     (local stand-in, no Internet needed)
     """
-    from lastbyte import wiring  # noqa: PLC0415 - heavy, and --help must be quick
+    # NumPy and netem are heavy to import, and --help must be quick
+    from lastbyte import wiring  # noqa: PLC0415
+    from lastbyte.cli import report  # noqa: PLC0415
+    from lastbyte.services.one_shot import OneShot, measure  # noqa: PLC0415
 
     if not 1 <= rounds <= MAX_ROUNDS:
         raise InvalidInput("--rounds", f"{rounds} is out of range.", f"Use 1 to {MAX_ROUNDS}.")
@@ -120,7 +125,9 @@ def _stop_on_signals(stop: threading.Event, runner: ClientRunner) -> Iterator[No
 
 
 @contextlib.contextmanager
-def _progress(console: Console, job: OneShot) -> Iterator[report.Ticker]:
+def _progress(console: Console, job: OneShot) -> Iterator[Ticker]:
+    from lastbyte.cli.report import outcome  # noqa: PLC0415
+
     where = "testbed " if job.endpoint.origin is Origin.TESTBED else ""
     with Progress(
         TextColumn("{task.description}"),
@@ -134,6 +141,6 @@ def _progress(console: Console, job: OneShot) -> Iterator[report.Ticker]:
         task = progress.add_task(f"{where}{job.endpoint.host}", total=job.trials_planned, last="probing the link")
 
         def tick(profile: Profile, trial: Trial) -> None:
-            progress.update(task, advance=1, last=f"{profile.name} {trial.client_id} {report.outcome(trial)}")
+            progress.update(task, advance=1, last=f"{profile.name} {trial.client_id} {outcome(trial)}")
 
         yield tick
