@@ -18,9 +18,7 @@ from lastbyte.domain.endpoint import Origin, size_order
 from lastbyte.domain.errors import InvalidInput, UnknownName
 from lastbyte.ports import CampaignStore, CellProof, CellRecord, Outcome, ResultStore
 from lastbyte.stats.paired import Comparison, Verdict, compare, paired_rounds
-
-RTT_TOLERANCE_MS = 1.0
-RTT_TOLERANCE_FRACTION = 0.02
+from lastbyte.stats.tolerance import rtt_out_of_tolerance
 
 TESTBED_NOTE = "Testbed: local stand-in servers behind a shaped link, not the providers of the Internet."
 PRODUCTION_NOTE = "Production: real servers on the Internet behind a shaped link."
@@ -124,20 +122,10 @@ def square(cell: CellRecord, outcomes: Sequence[Outcome], baseline: str, candida
 
 
 def why_unproven(proof: CellProof | None) -> str | None:
-    """Why the link of a cell can't be believed; None when it can.
-
-    The median round trip may be off by 1 ms or 2 % of what was requested, whichever is more.
-    """
+    """Why the link of a cell can't be believed (``lastbyte.stats.tolerance``); None when it can."""
     if proof is None:
         return "The link was not probed before the trials."
-    if not proof.rtt.samples_ms:
-        return "No probe came back through the link before the trials."
-    achieved_ms = median(proof.rtt.samples_ms)
-    requested_ms = proof.rtt.requested_ms
-    tolerance_ms = max(RTT_TOLERANCE_MS, RTT_TOLERANCE_FRACTION * requested_ms)
-    if abs(achieved_ms - requested_ms) <= tolerance_ms:
-        return None
-    return f"RTT was {achieved_ms:.2f} ms where {requested_ms:g} ms ± {tolerance_ms:g} ms was requested."
+    return rtt_out_of_tolerance(proof.rtt.requested_ms, proof.rtt.samples_ms) or None
 
 
 @lru_cache(maxsize=4096)

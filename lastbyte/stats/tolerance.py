@@ -15,9 +15,9 @@ def rtt_out_of_tolerance(requested_ms: float, samples_ms: Sequence[float]) -> st
     The median of the samples, in ms, may differ by 1 ms or 2 %, whichever is larger.
     """
     if not samples_ms:
-        return "no probe came back through the box"
+        return "No probe came back through the link before the trials."
     achieved = statistics.median(samples_ms)
     allowed = max(RTT_TOLERANCE_MS, RTT_TOLERANCE_SHARE * requested_ms)
     if abs(achieved - requested_ms) <= allowed:
         return ""
-    return f"RTT was {achieved:.2f} ms instead of {requested_ms:.2f} ms (allowed: {allowed:.2f} ms either way)"
+    return f"RTT was {achieved:.2f} ms where {requested_ms:g} ms ± {allowed:g} ms was requested."
