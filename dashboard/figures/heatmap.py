@@ -17,7 +17,7 @@ from dashboard.client import Json
 from dashboard.figures.cell_text import hover_text, words_in_cell
 from dashboard.figures.grid import Panel
 from dashboard.figures.palette import CLIP_PCT, FONT, Palette, diverging, legible_on, muted_diverging, palette
-from dashboard.formatting import number, size_label
+from dashboard.formatting import NBSP, number, size_label
 from dashboard.words import kind_of
 
 CELL_PX = 94
@@ -232,7 +232,8 @@ def _texts(squares: list[_Square]) -> Iterator[go.Scatter]:
             name=name,
             x=[s.x for s in squares],
             y=[s.y + (0 if s.kind == "pending" else offset) for s in squares],
-            text=[line[at] for line in lines],
+            # Plotly removes the node of an empty text and then loses others when the figure is updated in place.
+            text=[line[at] or NBSP for line in lines],
             mode="text",
             textfont={"size": size, "color": inks, "family": FONT},
             hoverinfo="skip",

@@ -32,7 +32,8 @@ def test_the_list_shows_the_demo_and_leads_to_it(stack: Stack, open_page: OpenPa
     expect(page.locator(".lb-panel").first).to_contain_text("testbed stand-in · base RTT 10 ms")
 
 
-def test_the_heatmap_fills_without_a_reload(stack: Stack, open_page: OpenPage) -> None:
+def test_the_heatmap_fills_without_a_reload(stack: Stack, measured: dict[str, Any], open_page: OpenPage) -> None:
+    # ``measured`` is over, so nothing stands before this campaign in the queue.
     created = stack.post(
         endpoints=["testbed-caddy-100KB"],
         profiles=["baseline", "loss-1"],
@@ -152,6 +153,8 @@ def test_it_outlives_an_outage_of_the_api(stack: Stack, measured: dict[str, Any]
         relay.up()
         expect(page.get_by_role("alert")).to_have_count(0)
         expect(other.get_by_role("link", name=measured["name"])).to_be_visible()
+        page.close()
+        other.close()
     relay.down()
 
 

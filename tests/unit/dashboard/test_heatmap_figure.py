@@ -166,6 +166,11 @@ def test_every_figure_has_the_same_traces_so_that_updates_do_not_flicker() -> No
     assert figure_of(cell()).layout.uirevision
 
 
+def test_no_text_is_empty_since_plotly_would_lose_others_on_an_update() -> None:
+    figure = figure_of(cell(diff=None, state="pending"), cell(size="1MB"))
+    assert all(text for t in figure.data if t.mode == "text" for text in t.text)
+
+
 def test_the_baseline_is_in_both_grids_and_other_conditions_are_listed() -> None:
     both = cell("both", loss_pct=1.0, extra_rtt_ms=50.0)
     unshaped = cell("unshaped", rate_mbit_s=None)
