@@ -168,7 +168,8 @@ def test_every_figure_has_the_same_traces_so_that_updates_do_not_flicker() -> No
 
 def test_no_text_is_empty_since_plotly_would_lose_others_on_an_update() -> None:
     figure = figure_of(cell(diff=None, state="pending"), cell(size="1MB"))
-    assert all(text for t in figure.data if t.mode == "text" for text in t.text)
+    texts = [trace(figure, name).text for name in ("numbers", "intervals", "rounds")]
+    assert all(text for line in texts for text in line)
 
 
 def test_the_baseline_is_in_both_grids_and_other_conditions_are_listed() -> None:
