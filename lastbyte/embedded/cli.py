@@ -38,13 +38,17 @@ def up(
 ) -> None:
     """Start everything on this machine and keep it running until Ctrl-C.
 
-    An own PostgreSQL and Valkey (unix sockets below VAR, beside whatever the machine runs already), the migrations of
-    the database, the testbed of three local origins, the REST API, a worker that measures, beat, and the dashboard.
-    The first start also posts a small demo campaign, so that the heatmap fills within three minutes.
+    An own PostgreSQL and Valkey (unix sockets below VAR, beside whatever
+    the machine runs already), the migrations of the database, the testbed
+    of three local origins, the REST API, a worker that measures, beat, and
+    the dashboard. The first start also posts a small demo campaign, so that
+    the heatmap fills within three minutes.
 
-    Data stay in VAR over restarts; remove the folder to begin anew. A process that dies is started again. Measuring
-    needs root; without it API and dashboard still start and show what is stored. To use a database or broker of your
-    own, set LASTBYTE_DATABASE_URL or LASTBYTE_BROKER_URL, and none is started here.
+    Data stay in VAR over restarts; remove the folder to begin anew. A
+    process that dies is started again. Measuring needs root; without it API
+    and dashboard still start and show what is stored. To use a database or
+    broker of your own, set LASTBYTE_DATABASE_URL or LASTBYTE_BROKER_URL,
+    and none is started here.
 
     Examples:
 

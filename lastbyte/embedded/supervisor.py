@@ -32,7 +32,7 @@ SAME_WISH_S = 1.0
 """Signals within this time are one wish: sudo, timeout and make pass on what the terminal has sent already."""
 
 _TICK_START_S = 0.01
-_TICK_STEADY_S = 0.1
+_TICK_STEADY_S = 0.2
 _ROTATE_EVERY_S = 10.0
 
 
