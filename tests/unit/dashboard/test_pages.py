@@ -122,7 +122,7 @@ def test_the_testbed_comes_first_and_says_so() -> None:
 
 
 def test_the_default_pair_is_one_program_that_is_installed() -> None:
-    clients = [
+    clients: list[dict[str, Any]] = [
         {"id": "a-h2", "program": "a", "protocol": "h2", "builds": []},
         {"id": "a-h3", "program": "a", "protocol": "h3", "builds": []},
         {"id": "b-h3", "program": "b", "protocol": "h3", "builds": [1]},
@@ -154,9 +154,11 @@ def test_the_client_follows_cursors() -> None:
     def pages(request: httpx.Request) -> httpx.Response:
         second = request.url.params.get("cursor") == "more"
         assert request.url.params["endpoint"] == "e"
-        return httpx.Response(200, json={"items": [2] if second else [1], "next": None if second else "more"})
+        return httpx.Response(
+            200, json={"items": [{"id": 2}] if second else [{"id": 1}], "next": None if second else "more"}
+        )
 
-    assert client(pages).trials("x", endpoint="e") == [1, 2]
+    assert client(pages).trials("x", endpoint="e") == [{"id": 1}, {"id": 2}]
 
 
 def test_an_unknown_address_says_so() -> None:
