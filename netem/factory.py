@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Literal
 
@@ -15,13 +16,16 @@ from netem.namespaces import Namespace
 from netem.nat import NatUplink, host_egress
 from netem.path import ShapedPath
 from netem.uml_box import UmlBox
-from netem.uplinks import TestbedState, TestbedUplink, Uplink
+from netem.uplinks import AwaitedTestbed, TestbedState, TestbedUplink, Uplink
 
 BOX_KINDS = ("kernel", "uml")
 """In order of preference."""
 UPLINK_KINDS = ("auto", "none", "testbed", "nat")
 
 UplinkKind = Literal["auto", "none", "testbed", "nat"]
+
+TESTBED_RETURN_S = 10.0
+"""How long a testbed that died without a word (its file is still there) is waited for: somebody may restart it."""
 
 _STATUS = {"kernel": kernel_box.status, "uml": uml_box.status}
 
@@ -81,8 +85,19 @@ class ShapedPathFactory:
     def _uplinks(self) -> list[Uplink]:
         state_file = self._testbed_state or testbed_file()
         uplinks: list[Uplink] = []
-        if self._uplink == "testbed" or (self._uplink == "auto" and TestbedState.read(state_file)):
+        if self._uplink == "testbed":
             uplinks.append(TestbedUplink(state_file))
+        elif self._uplink == "auto":
+            uplinks.append(TestbedUplink(state_file) if _testbed_runs(state_file) else AwaitedTestbed(state_file))
         if self._uplink == "nat" or (self._uplink == "auto" and (host_egress(4) or host_egress(6))):
             uplinks.append(NatUplink())
         return uplinks
+
+
+def _testbed_runs(state_file: Path) -> bool:
+    deadline = time.monotonic() + TESTBED_RETURN_S
+    while TestbedState.read(state_file) is None:
+        if not state_file.exists() or time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True

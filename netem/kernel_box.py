@@ -11,7 +11,7 @@ import tty
 from lastbyte.domain.errors import PathUnavailable
 from netem.box import INTERFACE, QUEUE_PACKETS, QUIET_SYSCTLS, BoxStatus
 from netem.console import TC_ARGUMENTS, TcConsole
-from netem.namespaces import CommandFailed, Namespace
+from netem.namespaces import CommandFailed, Namespace, tool_environment
 
 _PORTS = ("port0", "port1")
 _SYSCTLS = {
@@ -89,6 +89,7 @@ class KernelBox:
                 stdin=subprocess.PIPE,
                 stdout=terminal,
                 stderr=terminal,
+                env=tool_environment(),
                 start_new_session=True,
             )
         except OSError as exc:

@@ -166,10 +166,23 @@ def _flatten(settings: Mapping[str, str]) -> list[str]:
     return [text for pair in settings.items() for text in pair]
 
 
+def tool_environment() -> dict[str, str]:
+    """This process's environment with the folders of tc, ip and nft on PATH, which cron and plain users leave out."""
+    return {**os.environ, "PATH": f"{os.environ.get('PATH', '/usr/bin:/bin')}:/usr/sbin:/sbin"}
+
+
 def run(argv: Sequence[str], *, stdin: str = "") -> str:
     """Run a program and return its output; raises CommandFailed with what it said, PathUnavailable if it is missing."""
     try:
-        done = subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False)
+        done = subprocess.run(
+            argv,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_TIMEOUT_S,
+            check=False,
+            env=tool_environment(),
+        )
     except FileNotFoundError as exc:
         raise PathUnavailable(f"The program {argv[0]} is missing: install iproute2, util-linux and nftables.") from exc
     except subprocess.TimeoutExpired as exc:

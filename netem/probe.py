@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-
-import numpy as np
-from scipy.special import betaincinv
 
 from lastbyte.domain.profile import ETHERNET_MTU_FRAME_BYTES, Impairment, Profile
 from netem.path import ShapedPath
@@ -197,7 +195,10 @@ def _measure_rtt(path: ShapedPath) -> RttReport:
     result = path.probe_rtt(_RTT_SAMPLES, _RTT_SECONDS / _RTT_SAMPLES)
     if not result.samples_ms:
         return RttReport(result.requested_ms, None, None, None, 0, result.lost)
-    p5, median, p95 = (float(value) for value in np.percentile(result.samples_ms, [5, 50, 95]))
+    if len(result.samples_ms) == 1:
+        return RttReport(result.requested_ms, *(result.samples_ms * 3), 1, result.lost)
+    ventiles = statistics.quantiles(result.samples_ms, n=20, method="inclusive")
+    p5, median, p95 = ventiles[0], ventiles[9], ventiles[18]
     return RttReport(result.requested_ms, median, p5, p95, len(result.samples_ms), result.lost)
 
 
@@ -213,6 +214,7 @@ def measure_loss(
         sink,
         payload_bytes=_SMALL_PAYLOAD_BYTES,
         packets_s=packets_s,
+        burst_packets=max(1, min(32, impairment.queue_packets // 4)),
         count=max(1, min(wanted, int(packets_s * _LOSS_SECONDS))),
         quiet_s=0.2 + 2 * delay_ms / 1e3,
         is_alive=path.is_alive,
@@ -229,8 +231,9 @@ def loss_pace(impairment: Impairment, delay_ms: float) -> float:
     pace = _MAX_PACKETS_S
     if impairment.rate_mbit_s is not None:
         pace = min(pace, 0.5 * impairment.rate_mbit_s * 1e6 / frame_bits)
-    if delay_ms:
-        pace = min(pace, max(1.0, impairment.queue_packets / 3) / (delay_ms / 1e3))
+    in_flight = max(1.0, impairment.queue_packets / 3)
+    if pace * delay_ms / 1e3 > in_flight:
+        pace = in_flight / (delay_ms / 1e3)
     return pace
 
 
@@ -249,6 +252,7 @@ def measure_rate(
         sink,
         payload_bytes=ETHERNET_MTU_FRAME_BYTES - 14 - (20 if sink.address.version == 4 else 40) - 8,
         packets_s=pace,
+        burst_packets=1 if pace is None else max(1, round(pace / 5)),
         duration_s=_RATE_SECONDS,
         quiet_s=quiet_s,
         is_alive=path.is_alive,
@@ -258,6 +262,9 @@ def measure_rate(
 
 def clopper_pearson_pct(lost: int, sent: int, confidence: float) -> tuple[float, float]:
     """Exact binomial interval of a loss ratio, in percent."""
+    # Half a second to import, which programs that only open a path need not wait for.
+    from scipy.special import betaincinv  # noqa: PLC0415
+
     if sent == 0:
         return 0.0, 100.0
     tail = (1 - confidence) / 2

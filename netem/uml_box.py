@@ -15,7 +15,7 @@ from lastbyte.domain.errors import PathLost, PathUnavailable
 from netem import ethtool, uml_guest
 from netem.box import INTERFACE, QUEUE_PACKETS, BoxStatus
 from netem.console import TcConsole
-from netem.namespaces import CommandFailed, Namespace, run
+from netem.namespaces import CommandFailed, Namespace, run, tool_environment
 from netem.rundir import GUEST_FILE, Owner, start_time_of
 
 BOOT_TIMEOUT_S = 20.0
@@ -154,7 +154,7 @@ def _boot(program: str, modules: Path, run_dir: Path, taps: tuple[int, int]) -> 
         pass_fds=taps,
         # A Ctrl-C at the terminal is for the owner, which then closes the path in order.
         start_new_session=True,
-        env={**os.environ, "TMPDIR": str(memory_folder(run_dir)), "HOME": str(run_dir)},
+        env={**tool_environment(), "TMPDIR": str(memory_folder(run_dir)), "HOME": str(run_dir)},
     )
 
 
@@ -183,7 +183,7 @@ def _open_tap(name: str) -> int:
 
 
 def _on_path(name: str) -> bool:
-    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") is not None
+    return shutil.which(name, path=tool_environment()["PATH"]) is not None
 
 
 def _tail(output: bytes) -> str:

@@ -136,6 +136,23 @@ class TestbedUplink:
         """Nothing to do: the veth and its routes vanish with the uplink namespace."""
 
 
+class AwaitedTestbed:
+    """Stands in a path that was opened while no testbed ran: the path ends as soon as there is one to plug into."""
+
+    def __init__(self, state_file: Path) -> None:
+        self._file = state_file
+
+    def attach(self, uplink: Namespace, plan: Plan, owner: Owner) -> None:
+        """Nothing to plug into."""
+
+    def is_alive(self) -> bool:
+        """False once a testbed runs."""
+        return TestbedState.read(self._file) is None
+
+    def close(self) -> None:
+        """Nothing to unplug."""
+
+
 def drop_link(namespace: Namespace, name: str) -> None:
     """Remove an interface that a former owner of this slot may have left."""
     try:

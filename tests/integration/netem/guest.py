@@ -47,7 +47,9 @@ def script(modules: Sequence[Path], arguments: Sequence[str]) -> str:
         "PATH": f"{Path(sys.executable).parent}:/usr/sbin:/usr/bin:/sbin:/bin",
     }
     exports = "\n".join(f"export {key}={shlex.quote(value)}" for key, value in environment.items())
-    command = shlex.join([sys.executable, "-m", "pytest", "-p", "pytest_timeout", "-p", "no:cacheprovider", *arguments])
+    command = shlex.join(
+        [sys.executable, "-m", "pytest", "-p", "pytest_timeout", "-p", "no:cacheprovider", "--color=no", *arguments]
+    )
     return f"""\
 {exports}
 mount -t proc proc /proc

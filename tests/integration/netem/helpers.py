@@ -63,12 +63,24 @@ def eventually(condition: Callable[[], bool], timeout_s: float = 10.0) -> bool:
 class Owner:
     """Another process that opens a path and waits."""
 
-    def __init__(self, box: str, run_root: Path, *, uplink: str = "none", prefix: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        box: str,
+        run_root: Path,
+        *,
+        uplink: str = "none",
+        prefix: tuple[str, ...] = (),
+        in_thread: bool = False,
+    ) -> None:
+        opening = f"ShapedPathFactory({box!r}, {uplink!r}).open()"
+        if in_thread:  # one that is over long before the path is
+            opening = f"in_thread(lambda: {opening})"
         script = (
             "import sys, time\n"
+            "from netem.namespaces import in_thread\n"
             "from netem.cli import closed_on_sigterm\n"
             "from netem.factory import ShapedPathFactory\n"
-            f"with closed_on_sigterm(), ShapedPathFactory({box!r}, {uplink!r}).open() as path:\n"
+            f"with closed_on_sigterm(), {opening} as path:\n"
             "    print('ready', flush=True)\n"
             "    time.sleep(120)\n"
         )

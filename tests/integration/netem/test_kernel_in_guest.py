@@ -11,7 +11,7 @@ from lastbyte.domain.errors import PathUnavailable
 from netem import uml_box
 from tests.integration.netem.guest import ROOT, run_pytest
 
-TESTS = ("test_shaping.py", "test_lifetime.py", "test_uplinks.py", "test_command_line.py")
+TESTS = ("test_shaping.py", "test_lifetime.py", "test_uplinks.py")
 
 
 @pytest.mark.skipif("LASTBYTE_IN_GUEST" in os.environ, reason="this is the guest")
@@ -32,5 +32,5 @@ def test_the_kernel_box_in_a_guest(tmp_path: Path, capfd: pytest.CaptureFixture[
     show(f"{result.passed} tests passed in the guest, {result.skipped} skipped, {result.elapsed_s:.0f} s in all")
     assert result.exit_code == 0, result.output
     # Only what needs nft with NAT, which this guest kernel lacks, may be skipped: it runs over the uml box.
-    assert result.passed >= 35
+    assert result.passed >= 30
     assert result.skipped <= 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -63,10 +64,14 @@ def test_a_failed_opening_removes_all(box_kind: str, run_root: Path, tmp_path: P
     assert leftovers(run_root) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_killed_owner_takes_all_with_it(box_kind: str, run_root: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("number", "in_thread"), [(signal.SIGTERM, False), (signal.SIGKILL, False), (signal.SIGKILL, True)]
+)
+def test_a_killed_owner_takes_all_with_it(
+    box_kind: str, run_root: Path, number: signal.Signals, *, in_thread: bool
+) -> None:
     before = links(), nft_tables()
-    with Owner(box_kind, run_root) as owner:
+    with Owner(box_kind, run_root, in_thread=in_thread) as owner:
         assert owner.children
         owner.process.send_signal(number)
         owner.process.wait(10)
@@ -80,7 +85,8 @@ def test_a_killed_owner_takes_all_with_it(box_kind: str, run_root: Path, number:
 def test_a_sweep_removes_what_even_the_janitor_left(box_kind: str, run_root: Path) -> None:
     with Owner(box_kind, run_root) as owner, Owner(box_kind, run_root) as living:
         for pid in owner.children:  # the janitor among them: nobody is left to clean up
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         owner.process.kill()
         owner.process.wait()
         assert len(leftovers(run_root)) == 2
