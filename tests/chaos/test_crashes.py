@@ -100,6 +100,17 @@ def test_the_box_may_be_killed_while_measuring(stack: Stack) -> None:
     assert kinds <= {"path-lost"}, "the death of the link was blamed on the endpoint"
 
 
+def test_the_testbed_may_be_killed_while_measuring(stack: Stack) -> None:
+    ident = stack.post(name="testbed killed", **CAMPAIGN)["id"]
+    under_way(stack, ident)
+    for process in find(stack, "-m testbed"):
+        process.kill()
+    assert_complete(stack, ident)
+    late = [t for t in stack.trials(ident) if t["round"] >= 10 and t["endpoint"] == "testbed-nginx-100KB"]
+    assert late
+    assert {t["outcome"] for t in late} == {"ok"}, "the path never found the testbed that came back"
+
+
 def test_cancelling_stops_measuring_and_keeps_what_there_is(stack: Stack) -> None:
     ident = stack.post(name="cancelled", **CAMPAIGN)["id"]
     under_way(stack, ident, 5)
