@@ -46,9 +46,9 @@ def read_launch(file: Path) -> Launch | None:
     try:
         data = json.loads(file.read_text())
         launch = Launch(_strings(data["command"]), _strings(data["files"]), str(data["origin"]))
-    except (OSError, ValueError, KeyError, TypeError):
+        there = launch.command and all(Path(name).is_file() for name in (launch.command[0], *launch.files))
+    except (OSError, ValueError, KeyError, TypeError):  # a file in a folder that may not be entered is an OSError too
         return None
-    there = launch.command and all(Path(name).is_file() for name in (launch.command[0], *launch.files))
     return launch if there else None
 
 

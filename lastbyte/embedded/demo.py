@@ -14,8 +14,9 @@ from lastbyte.domain.errors import Unavailable
 SIZES = ("100KB", "1MB")
 PROFILES = ("baseline", "loss-1", "delay-100")
 CLIENTS = ("curl-quiche-h2", "curl-quiche-h3")
-ROUNDS = 4
-"""Rounds that count; with the warm-up round, 3 providers x 2 sizes x 3 profiles x 2 clients make 180 trials."""
+ROUNDS = 6
+"""Rounds that count: the fewest that allow a verdict. With the warm-up round, 3 providers x 2 sizes x 3 profiles x
+2 clients make 252 trials."""
 
 _TIMEOUT_S = 10.0
 _POLL_S = 1.0
