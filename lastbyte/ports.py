@@ -193,6 +193,8 @@ class CampaignRecord:
     started_at: datetime | None
     finished_at: datetime | None
     progress: Progress
+    source: Mapping[str, object] | None = None
+    """Where an imported campaign came from, as JSON values; None: it was measured here."""
 
 
 @dataclass(frozen=True, slots=True)

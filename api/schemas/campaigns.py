@@ -111,6 +111,9 @@ class CampaignOut(Output):
     trials_failed: int
     progress: float = Field(ge=0, le=1, description="trials_done / trials_planned.")
     eta_s: float | None = Field(description="Seconds left; null until it is known, or when cancelled.")
+    source: dict[str, Any] | None = Field(
+        default=None, description="Where an imported campaign came from; null: it was measured here."
+    )
     links: CampaignLinks
 
     @classmethod
@@ -137,5 +140,6 @@ class CampaignOut(Output):
             trials_failed=progress.trials_failed,
             progress=progress.trials_done / progress.trials_planned,
             eta_s=eta_s(campaign),
+            source=dict(campaign.source) if campaign.source is not None else None,
             links=CampaignLinks(self=url, trials=f"{url}/trials", heatmap=f"{url}/heatmap", cancel=f"{url}/cancel"),
         )

@@ -193,6 +193,7 @@ def _campaigns() -> Select[*tuple[Any, ...]]:
         CampaignRow.created_at,
         CampaignRow.started_at,
         CampaignRow.finished_at,
+        CampaignRow.source,
     )
 
 
@@ -251,4 +252,5 @@ def _record(row: Row[Any], client_ids: tuple[str, ...], progress: Progress) -> C
         started_at=row.started_at,
         finished_at=row.finished_at,
         progress=progress,
+        source=row.source,
     )

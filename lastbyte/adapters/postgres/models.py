@@ -149,6 +149,8 @@ class CampaignRow(Base):
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
+    source: Mapped[Json | None] = mapped_column(JSONB(none_as_null=True))
+    """Where an imported campaign came from; NULL: it was measured here."""
 
 
 class CampaignArmRow(Base):
