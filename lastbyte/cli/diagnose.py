@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich import box
 from rich.console import Console
+from rich.table import Table
 
 if TYPE_CHECKING:
     from lastbyte.provision.doctor import DoctorRow
@@ -44,6 +47,30 @@ def setup() -> None:
     results = run_setup(lambda line: typer.echo(line, err=True))
     if any(result.problem for result in results):
         raise typer.Exit(EXIT_INCOMPLETE)
+
+
+def profiles(
+    as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON on standard output.")] = False,
+) -> None:
+    """List the network conditions that a path can be asked to have; -p NAME chooses one.
+
+    More come from a file of your own, in the format of netem/profiles.toml, named by LASTBYTE_PROFILES_FILE.
+    """
+    from netem.profiles import load_profiles  # noqa: PLC0415 - heavy, and --help must be quick
+
+    known = load_profiles().values()
+    if as_json:
+        sys.stdout.write(json.dumps([asdict(profile) for profile in known], indent=2) + "\n")
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("name", no_wrap=True)
+    for heading in ("extra RTT\nms", "loss each way\n%", "rate\nMbit/s"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("description")
+    for profile in known:
+        rate = "unlimited" if profile.rate_mbit_s is None else f"{profile.rate_mbit_s:g}"
+        table.add_row(profile.name, f"{profile.extra_rtt_ms:g}", f"{profile.loss_pct:g}", rate, profile.description)
+    Console().print(table)
 
 
 def _boxes() -> Iterable[DoctorRow]:

@@ -28,6 +28,7 @@ app = typer.Typer(
 app.command("measure")(measure.measure_command)
 app.command("up")(up)
 app.command("doctor")(diagnose.doctor)
+app.command("profiles")(diagnose.profiles)
 app.command("setup")(diagnose.setup)
 app.add_typer(path_app, name="path")
 
