@@ -42,6 +42,8 @@ class TcConsole:
         self._lines_sent = 0
         self._buffer = b""
         self._lock = threading.Lock()
+        self.lost = False
+        """True once the conversation broke off; it is never taken up again."""
         os.set_blocking(read_fd, False)
 
     def qdiscs(self) -> dict[str, tc.QdiscState]:
@@ -101,12 +103,18 @@ class TcConsole:
             first = self._lines_sent + 1
             marker_line = self._lines_sent + len(lines) + 1
             text = "".join(f"{line}\n" for line in [*lines, f"end-of-{marker_line}"])
+            if self.lost:
+                raise PathLost("The box is gone.")
+            self._lines_sent = marker_line
             try:
                 os.write(self._write_fd, text.encode())
+                output = self.read_until(f"Command failed -:{marker_line}\n".encode(), TIMEOUT_S)
             except OSError as exc:
+                self.lost = True
                 raise PathLost(f"The box is gone ({exc.strerror}).") from exc
-            self._lines_sent = marker_line
-            output = self.read_until(f"Command failed -:{marker_line}\n".encode(), TIMEOUT_S)
+            except PathLost:
+                self.lost = True
+                raise
         failed = [int(match) for match in _FAILED.findall(output) if int(match) != marker_line]
         if failed:
             said = " ".join(_FAILED.sub(b"", output).decode(errors="replace").split("end-of-")[0].split())

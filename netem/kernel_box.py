@@ -104,8 +104,8 @@ class KernelBox:
         return process, TcConsole(writer, reader, lambda: process.poll() is None)
 
     def is_alive(self) -> bool:
-        """False once its tc ended."""
-        return self._process.poll() is None
+        """False once its tc ended or its console broke off."""
+        return self._process.poll() is None and not self.console.lost
 
     def close(self) -> None:
         """End tc and remove bridge and veths. May be called twice."""

@@ -101,7 +101,7 @@ class UmlBox:
         if self._process.stdin is None or self._process.stdout is None:
             raise PathUnavailable("The guest has no console.")
         self.console = TcConsole(
-            os.dup(self._process.stdin.fileno()), os.dup(self._process.stdout.fileno()), self.is_alive
+            os.dup(self._process.stdin.fileno()), os.dup(self._process.stdout.fileno()), self._runs
         )
         self._process.stdin.close()
         self._process.stdout.close()
@@ -115,9 +115,12 @@ class UmlBox:
             self.close()
             raise PathUnavailable(f"The guest could not set itself up: {_tail(said)}")
 
-    def is_alive(self) -> bool:
-        """False once the guest's process ended."""
+    def _runs(self) -> bool:
         return self._process.poll() is None
+
+    def is_alive(self) -> bool:
+        """False once the guest's process ended or its console broke off."""
+        return self._process.poll() is None and not self.console.lost
 
     def close(self) -> None:
         """Kill the guest with all its processes; returns when they are gone."""

@@ -230,6 +230,9 @@ def test_a_frame_ends_at_its_own_line() -> None:
     os.close(talk.answers)
     with pytest.raises(PathLost, match="end of its console"):
         talk.console.qdiscs()
+    assert talk.console.lost
+    with pytest.raises(PathLost, match="gone"):
+        talk.console.qdiscs()
     talk.close()
     with pytest.raises(PathLost, match="closed"):
         talk.console.qdiscs()
