@@ -1,25 +1,31 @@
 """Two clients of one cell compared over their rounds.
 
-The estimate is the median of the paired log-ratios candidate/baseline, given as a percentage, with a BCa bootstrap
-interval (Efron 1987, "Better bootstrap confidence intervals"; ``scipy.stats.bootstrap``). Ratios are taken within a
-round, so drift of the network between rounds cancels; logs make +x % and its inverse symmetric.
+The estimate is the median of the paired log-ratios candidate/baseline, given as a percentage. Ratios are taken within
+a round, so drift of the network between rounds cancels; logs make a gain and its inverse symmetric. The interval is
+that of `lastbyte.stats.intervals`: between order statistics by default, because a bootstrap of a median misses its
+level in small samples (docs/adr/0010); BCa on request.
 """
 
 from __future__ import annotations
 
 import enum
 import math
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-MIN_ROUNDS_FOR_VERDICT = 6
+from lastbyte.stats.intervals import SMALLEST_N, Array, Method, attained, ragged_intervals
+
+MIN_ROUNDS_FOR_VERDICT = SMALLEST_N
 """Below six pairs no distribution-free 95 % interval of a median exists: even from the smallest to the largest value
 it covers the median with 1 - 2 * 0.5**n only, 93.75 % at n = 5 (order statistics, binomial)."""
 
 RESAMPLES = 2000
+"""Of bootstraps that draw at random, as that of two unpaired samples does; the paired interval draws nothing."""
+
+EQUIVALENCE_PCT = 3.0
+"""Differences up to this much, either way, make no difference to anybody."""
 
 
 class Verdict(enum.StrEnum):
@@ -44,13 +50,22 @@ class Comparison:
     n: int
     """Paired rounds."""
     diff_pct: float | None
-    """Median difference in percent of the baseline's time; None without pairs."""
+    """Median difference in percent of the baseline's time; None without pairs, or when time-outs leave it open."""
     ci_low_pct: float | None
-    """Lower end of the confidence interval in percent; None below two pairs."""
+    """Lower end of the confidence interval in percent; None below two pairs, or when time-outs leave it open."""
     ci_high_pct: float | None
-    """Upper end of the confidence interval in percent; None below two pairs."""
+    """Upper end of the confidence interval in percent; None below two pairs, or when time-outs leave it open."""
     verdict: Verdict
     confidence: float = 0.95
+    """The level that ``n`` pairs can give, at most the one asked for: 93.75 % for five, 95 % from six on."""
+    below_floor: bool = False
+    """The difference is no larger than what a client differs from itself by (see `lastbyte.stats.floor`)."""
+    timed_out: int = 0
+    """Pairs among ``n`` in which an arm timed out (see `lastbyte.stats.censored`)."""
+    at_least_pct: float | None = None
+    """Where the median is open because of time-outs: it is no less than this; None: no bound, or not open."""
+    at_most_pct: float | None = None
+    """Where the median is open because of time-outs: it is no more than this; None: no bound, or not open."""
 
 
 def paired_rounds(baseline_s: Mapping[int, float], candidate_s: Mapping[int, float]) -> tuple[list[float], list[float]]:
@@ -62,15 +77,37 @@ def paired_rounds(baseline_s: Mapping[int, float], candidate_s: Mapping[int, flo
 def compare(
     baseline_s: Sequence[float],
     candidate_s: Sequence[float],
-    equivalence_pct: float = 3.0,
+    equivalence_pct: float = EQUIVALENCE_PCT,
     confidence: float = 0.95,
-    seed: int = 0,
+    seed: int = 0,  # noqa: ARG001 - nothing is drawn any more, so every seed gives the same interval
+    method: Method = "order",
 ) -> Comparison:
     """Compare two arms, pair by pair.
 
     ``baseline_s[i]`` and ``candidate_s[i]`` are the TTLB in seconds of round i, both shape (n,), positive and finite.
-    The same input and seed give the same interval. Raises ValueError for unequal lengths or impossible times.
+    For a cell measured with sequential stopping, give the plan's ``confidence`` (`lastbyte.stats.sequential`).
+    The same input gives the same interval. Raises ValueError for unequal lengths or impossible times.
     """
+    return compare_cells([(baseline_s, candidate_s)], equivalence_pct, confidence, method)[0]
+
+
+def compare_cells(
+    cells: Iterable[tuple[Sequence[float], Sequence[float]]],
+    equivalence_pct: float = EQUIVALENCE_PCT,
+    confidence: float = 0.95,
+    method: Method = "order",
+) -> list[Comparison]:
+    """`compare` for a whole grid at once; cells may have different numbers of rounds. A thousand take milliseconds."""
+    ratios = [log_ratios(baseline_s, candidate_s) for baseline_s, candidate_s in cells]
+    ends = ragged_intervals(ratios, confidence, method)
+    return [
+        _comparison(sample, float(low), float(high), equivalence_pct, confidence)
+        for sample, (low, high) in zip(ratios, ends, strict=True)
+    ]
+
+
+def log_ratios(baseline_s: Sequence[float], candidate_s: Sequence[float]) -> Array:
+    """Natural logs of candidate/baseline per pair, shape (n,). Raises ValueError as `compare` does."""
     baseline = np.asarray(baseline_s, dtype=float)
     candidate = np.asarray(candidate_s, dtype=float)
     if baseline.shape != candidate.shape or baseline.ndim != 1:
@@ -80,49 +117,18 @@ def compare(
         raise ValueError("times must be finite")
     if (baseline <= 0).any() or (candidate <= 0).any():
         raise ValueError("times must be above zero")
-    n = int(baseline.size)
-    if n == 0:
-        return Comparison(0, None, None, None, Verdict.NO_DATA, confidence)
-    log_ratios = np.log(candidate) - np.log(baseline)
-    diff_pct = _percent(float(np.median(log_ratios)))
-    if n == 1:
-        return Comparison(1, diff_pct, None, None, Verdict.INCONCLUSIVE, confidence)
-    low, high = _interval(log_ratios, confidence, seed)
-    low_pct, high_pct = _percent(low), _percent(high)
-    verdict = _verdict(n, low_pct, high_pct, equivalence_pct)
-    return Comparison(n, diff_pct, low_pct, high_pct, verdict, confidence)
+    return np.asarray(np.log(candidate) - np.log(baseline), dtype=float)
 
 
-def _percent(log_ratio: float) -> float:
+def percent(log_ratio: float) -> float:
+    """A log-ratio as a percentage: ln 2 is +100, -ln 2 is -50."""
     return math.expm1(log_ratio) * 100
 
 
-def _interval(log_ratios: np.ndarray, confidence: float, seed: int) -> tuple[float, float]:
-    """BCa interval of the median; the whole range where too few pairs or ties make BCa undefined."""
-    smallest, largest = float(log_ratios.min()), float(log_ratios.max())
-    if log_ratios.size < MIN_ROUNDS_FOR_VERDICT or smallest == largest:
-        return smallest, largest
-    from scipy import stats as scipy_stats  # noqa: PLC0415 - takes a second to import, and most commands need none of it
-
-    with warnings.catch_warnings():
-        # ties make the jackknife degenerate; SciPy then warns and gives NaN, which is handled below
-        warnings.simplefilter("ignore")
-        result = scipy_stats.bootstrap(
-            (log_ratios,),
-            np.median,
-            n_resamples=RESAMPLES,
-            confidence_level=confidence,
-            method="BCa",
-            vectorized=True,
-            rng=np.random.default_rng(seed),
-        )
-    low, high = float(result.confidence_interval.low), float(result.confidence_interval.high)
-    if math.isnan(low) or math.isnan(high):
-        return smallest, largest
-    return low, high
-
-
-def _verdict(n: int, low_pct: float, high_pct: float, equivalence_pct: float) -> Verdict:
+def verdict_of(n: int, low_pct: float, high_pct: float, equivalence_pct: float = EQUIVALENCE_PCT) -> Verdict:
+    """The verdict of an interval in percent, infinite where open; equivalence comes before a direction."""
+    if n == 0:
+        return Verdict.NO_DATA
     if n < MIN_ROUNDS_FOR_VERDICT:
         return Verdict.INCONCLUSIVE
     if -equivalence_pct <= low_pct and high_pct <= equivalence_pct:
@@ -132,3 +138,15 @@ def _verdict(n: int, low_pct: float, high_pct: float, equivalence_pct: float) ->
     if low_pct > 0:
         return Verdict.H2_FASTER
     return Verdict.INCONCLUSIVE
+
+
+def _comparison(sample: Array, low: float, high: float, equivalence_pct: float, confidence: float) -> Comparison:
+    n = int(sample.size)
+    level = attained(n, confidence)
+    if n == 0:
+        return Comparison(0, None, None, None, Verdict.NO_DATA, level)
+    diff_pct = percent(float(np.median(sample)))
+    if n == 1:
+        return Comparison(1, diff_pct, None, None, Verdict.INCONCLUSIVE, level)
+    low_pct, high_pct = percent(low), percent(high)
+    return Comparison(n, diff_pct, low_pct, high_pct, verdict_of(n, low_pct, high_pct, equivalence_pct), level)
