@@ -235,6 +235,8 @@ class TrialRow(Base):
     remote_address: Mapped[str | None]
     headers: Mapped[Json]
     proof: Mapped[Json | None]
+    unproven_reason: Mapped[str | None]
+    """Why link or machine were out of tolerance during it; null when they were in tolerance."""
     stored_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
