@@ -12,7 +12,7 @@ from typing import Any
 from lastbyte.domain.errors import Unavailable
 
 SIZES = ("100KB", "1MB")
-PROFILES = ("baseline", "loss-1", "delay-100")
+PROFILES = ("baseline", "loss-1", "delay-50")
 CLIENTS = ("curl-quiche-h2", "curl-quiche-h3")
 ROUNDS = 6
 """Rounds that count: the fewest that allow a verdict. With the warm-up round, 3 providers x 2 sizes x 3 profiles x
