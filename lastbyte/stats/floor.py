@@ -23,7 +23,7 @@ class Floor:
     n: int
     """Paired rounds."""
     floor_pct: float | None
-    """Differences up to this, in percent of the slower-to-faster ratio, are noise; None below six rounds."""
+    """Where the slower arm is slower by up to this many percent, that is noise; None below six rounds."""
     diff_pct: float | None
     ci_low_pct: float | None
     ci_high_pct: float | None

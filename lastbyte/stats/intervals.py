@@ -146,7 +146,8 @@ def _resampled_medians(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Arra
     share = np.arange(n + 1) / n
     if n % 2:
         need = n // 2 + 1
-        chance = np.diff(betainc(need, n - need + 1, share))  # P(binomial >= need) as SciPy's bdtrc has it
+        # the incomplete beta function is P(binomial >= need)
+        chance = np.diff(np.asarray(betainc(need, n - need + 1, share), dtype=float))
         kept = np.flatnonzero(chance > _NEGLIGIBLE)
         return kept, kept, chance[kept]
     m = n // 2
@@ -157,7 +158,7 @@ def _resampled_medians(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Arra
     astride = np.exp(log_ways + m * (log_share[:, None] + log_share[::-1][None, :]))
     both = astride[1:, :-1] - astride[:-1, :-1] - astride[1:, 1:] + astride[:-1, 1:]
     both = np.triu(both, 1)
-    lower = np.diff(betainc(m, n - m + 1, share))
+    lower = np.diff(np.asarray(betainc(m, n - m + 1, share), dtype=float))
     np.fill_diagonal(both, np.clip(lower - both.sum(axis=1), 0, None))
     lower_ranks, upper_ranks = np.nonzero(both > _NEGLIGIBLE)
     return lower_ranks, upper_ranks, both[lower_ranks, upper_ranks]
