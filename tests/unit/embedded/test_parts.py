@@ -172,13 +172,13 @@ ENDPOINTS: list[dict[str, Any]] = [
     {"id": "testbed-caddy-5MB", "origin": "testbed", "size_label": "5MB"},
     {"id": "google-1MB", "origin": "production", "size_label": "1MB"},
 ]
-PROFILES = [{"name": name} for name in ("unshaped", "baseline", "loss-1", "delay-100")]
+PROFILES = [{"name": name} for name in ("unshaped", "baseline", "loss-1", "delay-50")]
 
 
 def test_the_demo_measures_the_small_objects_of_the_testbed_only() -> None:
     body = campaign_body(ENDPOINTS, PROFILES, ["curl-quiche-h2", "curl-quiche-h3", "curl-ngtcp2-h3"], rounds=3)
     assert body["endpoints"] == ["testbed-caddy-100KB"]
-    assert body["profiles"] == ["baseline", "loss-1", "delay-100"]
+    assert body["profiles"] == ["baseline", "loss-1", "delay-50"]
     assert body["clients"] == ["curl-quiche-h2", "curl-quiche-h3"]
     assert body["rounds"] == 3
 
