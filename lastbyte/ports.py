@@ -31,6 +31,10 @@ class RttProbe:
     requested_ms: float
     samples_ms: tuple[float, ...]
     lost: int = 0
+    waits: int = 0
+    """How often the cell waited for the link to calm down before this probe."""
+    calm: bool = True
+    """False when the link was still outside the ambient gate after the last wait."""
 
 
 @runtime_checkable
@@ -67,11 +71,55 @@ class Path(Protocol):
     def __exit__(self, *exc: object) -> None: ...
 
 
+@runtime_checkable
+class HasBoxProcesses(Protocol):
+    """A path whose box is made of processes of its own (``uml``); others need not have this."""
+
+    def box_pids(self) -> Sequence[int]:
+        """Processes of the box now: their CPU time is the box's."""
+
+
+@runtime_checkable
+class SelfDescribing(Protocol):
+    """A path that can say more of itself than its kind; others need not have this."""
+
+    def describe(self) -> Mapping[str, object]:
+        """For the record of a cell, as JSON values: the box's version, offloads as read back, and so on."""
+
+
 class PathFactory(Protocol):
     """Opens paths."""
 
     def open(self) -> Path:
         """A fresh path; raises PathUnavailable saying what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostReading:
+    """Counters of the machine since it started, at one moment."""
+
+    at_s: float
+    """Monotonic clock, in seconds."""
+    cpu_s: float
+    """All CPUs' time together, in seconds."""
+    idle_s: float
+    steal_s: float
+    load1: float
+    pressure_s: float | None = None
+    """Time in which some task waited for a CPU; None where the kernel does not count it."""
+    box_s: float | None = None
+    """CPU time of the box's processes; None when it has none."""
+
+
+class HostMeter(Protocol):
+    """Reads the machine that measures."""
+
+    def read(self, box_pids: Sequence[int]) -> HostReading | None:
+        """Now; None where this machine does not tell. Well below a millisecond."""
+
+    def describe(self, prefix: Sequence[str]) -> Mapping[str, object]:
+        """What may matter to a result and does not change while a path lives, as JSON values; read on the client's
+        side of the path, where ``prefix`` makes commands run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +186,9 @@ class CellProof:
     """Exact command per client."""
     builds: Mapping[str, ClientBuild] = field(default_factory=dict)
     """Exact build per client."""
+    machine: Mapping[str, object] = field(default_factory=dict)
+    """Record of the machine and the path, as JSON values: kernel, clock source, socket buffers, congestion control, CA
+    bundle, box, offloads."""
 
 
 class CellStore(Protocol):
@@ -282,6 +333,9 @@ class Outcome:
     kind: str
     """``ok`` or the kind of failure."""
     ttlb_s: float | None
+    unproven_reason: str = ""
+    """Why the trial is kept out of comparisons; empty when it is not."""
+    body_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from lastbyte.adapters.client_descriptions import load_clients
 from lastbyte.adapters.endpoints_file import load_endpoints
+from lastbyte.adapters.host_meter import ProcHostMeter
 from lastbyte.adapters.program_client import ProgramClientRunner
 from lastbyte.adapters.resolver import HostResolver, KnownHost
 from lastbyte.domain.client import Client
@@ -55,7 +56,7 @@ def box_kind(wanted: str) -> str:
 @contextmanager
 def bench(stop: threading.Event, box: str) -> Iterator[Bench]:
     """What a measurement needs; the link opens with the first cell and is removed with the block."""
-    with Link(ShapedPathFactory(box)) as link:
+    with Link(ShapedPathFactory(box), ProcHostMeter()) as link:
         yield Bench(link, ProgramClientRunner(), HostResolver(_testbed_hosts), stop)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -22,7 +22,7 @@ class HeatmapQuery(Input):
 class ArmOut(Output):
     """One client in one cell, over the counted rounds."""
 
-    n: int = Field(description="Successful trials.")
+    n: int = Field(description="Successful trials, those left out not counted.")
     failures: int
     median_ttlb_ms: float | None
     failure_kinds: dict[str, int]
@@ -50,6 +50,9 @@ class CellProofOut(Output):
     rtt_max_ms: float | None
     probes_sent: int
     probes_lost: int
+    gate_waits: int = Field(description="How often the cell waited for the link to calm down before its trials.")
+    gate_calm: bool = Field(description="False: it was still not calm after the last wait.")
+    machine: dict[str, Any] = Field(description="Record of the machine and the path.")
     commands: dict[str, list[str]] = Field(description="The exact command of each client.")
 
 
@@ -75,6 +78,8 @@ class CellOut(Output):
     candidate: ArmOut
     proof: CellProofOut | None
     unproven_reason: str | None
+    left_out: int = Field(description="Successful trials of the two clients that are kept out of the comparison.")
+    left_out_reasons: dict[str, int] = Field(description="Why, with how many each.")
 
     @classmethod
     def of(cls, item: HeatmapCell) -> CellOut:
@@ -98,6 +103,8 @@ class CellOut(Output):
             candidate=ArmOut.of(item.candidate),
             proof=_proof(item),
             unproven_reason=item.unproven_reason,
+            left_out=sum(item.left_out.values()),
+            left_out_reasons=dict(item.left_out),
         )
 
 
@@ -158,5 +165,8 @@ def _proof(item: HeatmapCell) -> CellProofOut | None:
         rtt_max_ms=max(samples_ms, default=None),
         probes_sent=len(samples_ms) + proof.rtt.lost,
         probes_lost=proof.rtt.lost,
+        gate_waits=proof.rtt.waits,
+        gate_calm=proof.rtt.calm,
+        machine=dict(proof.machine),
         commands={client: list(argv) for client, argv in proof.commands.items()},
     )

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from api.schemas.common import EndpointName, Name, Output, PageQuery, Timestamp
-from lastbyte.domain.trial import DirectionCounters, FailureKind, LinkProof
+from lastbyte.domain.trial import DirectionCounters, FailureKind, HostUse, LinkProof
 from lastbyte.ports import TrialFilter, TrialRecord
 
 OutcomeName = StrEnum("OutcomeName", {"OK": "ok", **{kind.name: kind.value for kind in FailureKind}})  # type: ignore[misc]
@@ -31,19 +31,50 @@ class TrialQuery(PageQuery):
 class DirectionOut(Output):
     """What a direction's qdisc did while the trial ran."""
 
+    offered_packets: int = Field(description="Packets that came out and packets that were dropped.")
     sent_packets: int
     sent_bytes: int
     dropped_packets: int = Field(description="Random loss and queue overflow together.")
+    overflow_packets: int = Field(
+        description="Drops beyond what the requested random loss explains (99.9 % quantile): a full queue."
+    )
     backlog_packets: int
 
     @classmethod
     def of(cls, counters: DirectionCounters) -> DirectionOut:
         """From the domain."""
         return cls(
+            offered_packets=counters.offered_packets,
             sent_packets=counters.sent_packets,
             sent_bytes=counters.sent_bytes,
             dropped_packets=counters.dropped_packets,
+            overflow_packets=counters.overflow_packets,
             backlog_packets=counters.backlog_packets,
+        )
+
+
+class HostUseOut(Output):
+    """What the measuring machine did while the trial ran."""
+
+    elapsed_ms: float
+    busy_share: float = Field(description="Share of all CPUs' time that was not idle.")
+    steal_share: float = Field(description="Share of all CPUs' time that the hypervisor gave to others.")
+    steal_ms: float
+    load1: float
+    pressure_share: float | None = Field(description="Share of the time in which some task waited for a CPU.")
+    box_cpu_share: float | None = Field(description="CPU seconds of the box's own processes per second.")
+
+    @classmethod
+    def of(cls, use: HostUse) -> HostUseOut:
+        """From the domain."""
+        return cls(
+            elapsed_ms=use.elapsed_s * 1000,
+            busy_share=use.busy_share,
+            steal_share=use.steal_share,
+            steal_ms=use.steal_s * 1000,
+            load1=use.load1,
+            pressure_share=use.pressure_share,
+            box_cpu_share=use.box_cpu_share,
         )
 
 
@@ -53,6 +84,7 @@ class LinkProofOut(Output):
     downlink: DirectionOut
     uplink: DirectionOut
     udp_rcvbuf_errors: int
+    host: HostUseOut | None
 
     @classmethod
     def of(cls, proof: LinkProof) -> LinkProofOut:
@@ -61,6 +93,7 @@ class LinkProofOut(Output):
             downlink=DirectionOut.of(proof.downlink),
             uplink=DirectionOut.of(proof.uplink),
             udp_rcvbuf_errors=proof.udp_rcvbuf_errors,
+            host=HostUseOut.of(proof.host) if proof.host else None,
         )
 
 
@@ -90,6 +123,7 @@ class TrialOut(Output):
     headers: dict[str, str] = Field(description="Response headers that tell the edge.")
     client_version: str | None
     client_sha256: str | None
+    unproven_reason: str | None = Field(description="Why it is kept out of comparisons; null when it is not.")
     proof: LinkProofOut | None
 
     @classmethod
@@ -121,6 +155,7 @@ class TrialOut(Output):
             headers=dict(seen.headers),
             client_version=record.build.short_version if record.build else None,
             client_sha256=record.build.sha256 if record.build else None,
+            unproven_reason=trial.unproven_reason or None,
             proof=LinkProofOut.of(trial.proof) if trial.proof else None,
         )
 

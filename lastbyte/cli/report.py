@@ -58,6 +58,8 @@ def print_tables(console: Console, job: OneShot, results: list[CellResult]) -> N
             if client != baseline:
                 difference = _difference(result.against(baseline.id, client.id))
                 console.print(f"  {client.id} against {baseline.id}: {difference}", highlight=False, soft_wrap=True)
+        for reason, count in result.left_out().most_common():
+            console.print(f"  [yellow]left out:[/] {count} trials. {reason}", highlight=False, soft_wrap=True)
         console.print(f"  [dim]{_link(result)}[/]\n", highlight=False, soft_wrap=True)
 
 
@@ -82,6 +84,7 @@ def document(job: OneShot, results: list[CellResult], started_at: datetime, *, i
                     client.id: {
                         "n": len(result.ttlb_s(client.id)),
                         "failures": dict(_failure_counts(result, client.id)),
+                        "left_out": result.left_out(client.id),
                         "median_ttlb_s": result.median_ttlb_s(client.id),
                         "against_baseline": None
                         if client == baseline

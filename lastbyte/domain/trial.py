@@ -86,6 +86,35 @@ class DirectionCounters:
     """Random loss and queue overflow together, as netem counts them."""
     backlog_packets: int
     """Packets still queued when the trial ended."""
+    overflow_packets: int = 0
+    """Drops beyond what the requested random loss explains: at least so many were for want of room in the queue. Exact
+    where no random loss was requested; else those above the 99.9 % quantile of the binomial distribution, because
+    netem's counters tell the two apart nowhere (sch_netem.c: both count as ``drops``)."""
+
+    @property
+    def offered_packets(self) -> int:
+        """Packets that were sent into the direction: those that came out and those that were dropped."""
+        return self.sent_packets + self.dropped_packets
+
+
+@dataclass(frozen=True, slots=True)
+class HostUse:
+    """What the machine did while one trial ran."""
+
+    elapsed_s: float
+    """Wall time between the two readings, in seconds; a little more than the trial."""
+    busy_share: float
+    """Share of all CPUs' time that was not idle (/proc/stat)."""
+    steal_share: float
+    """Share of all CPUs' time that the hypervisor gave to others."""
+    steal_s: float
+    """The same in seconds, over all CPUs."""
+    load1: float
+    """Load average of the last minute when the trial ended."""
+    pressure_share: float | None = None
+    """Share of the time in which some task waited for a CPU (/proc/pressure/cpu); None where the kernel has none."""
+    box_cpu_share: float | None = None
+    """CPU seconds of the box's own processes per second; None where the box is part of this kernel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +125,8 @@ class LinkProof:
     uplink: DirectionCounters
     udp_rcvbuf_errors: int = 0
     """Increase of UdpRcvbufErrors in the client's namespace (/proc/net/snmp)."""
+    host: HostUse | None = None
+    """None for trials that were stored before this was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +166,9 @@ class Trial:
     """Place of the arm within its round, from 0."""
     observation: Observation
     proof: LinkProof | None = None
+    unproven_reason: str = ""
+    """Why link or machine were out of tolerance during this trial, which keeps it out of comparisons; empty when they
+    were in tolerance."""
 
     @property
     def is_warmup(self) -> bool:

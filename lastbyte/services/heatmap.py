@@ -1,14 +1,16 @@
 """A campaign's trials as squares of a heatmap: H3 against H2 per cell, with n, interval, verdict and proof.
 
 Only counted rounds in which both arms succeeded are paired; the warm-up round never counts. A cell whose link missed
-its requested round-trip time is ``unproven``: shown, but kept out of every comparison.
+its requested round-trip time is ``unproven``: shown, but kept out of every comparison. A trial during which link or
+machine were out of tolerance is left out of its cell's comparison, and the cell says how many and why.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from functools import lru_cache
 from statistics import median
 
@@ -16,9 +18,10 @@ from lastbyte.domain.campaign import CampaignState
 from lastbyte.domain.client import Client, Protocol
 from lastbyte.domain.endpoint import Origin, size_order
 from lastbyte.domain.errors import InvalidInput, UnknownName
+from lastbyte.domain.profile import Profile
 from lastbyte.ports import CampaignStore, CellProof, CellRecord, Outcome, ResultStore
 from lastbyte.stats.paired import Comparison, Verdict, compare, paired_rounds
-from lastbyte.stats.tolerance import rtt_out_of_tolerance
+from lastbyte.stats.tolerance import cell_out_of_tolerance
 
 TESTBED_NOTE = "Testbed: local stand-in servers behind a shaped link, not the providers of the Internet."
 PRODUCTION_NOTE = "Production: real servers on the Internet behind a shaped link."
@@ -30,7 +33,7 @@ class ArmSummary:
     """One arm of a cell over the counted rounds."""
 
     n: int
-    """Successful trials."""
+    """Successful trials, those left out not counted."""
     failures: int
     median_ttlb_ms: float | None
     failure_kinds: Mapping[str, int]
@@ -52,6 +55,8 @@ class HeatmapCell:
     candidate: ArmSummary
     rtt_achieved_ms: float | None
     unproven_reason: str | None
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Successful trials of the two arms that are kept out of the comparison: how many, by reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +107,9 @@ class Heatmaps:
 
 def square(cell: CellRecord, outcomes: Sequence[Outcome], baseline: str, candidate: str) -> HeatmapCell:
     """One square from the counted trials of its cell."""
-    base = {o.round_index: o.ttlb_s for o in outcomes if o.client_id == baseline and o.ttlb_s and o.ttlb_s > 0}
-    cand = {o.round_index: o.ttlb_s for o in outcomes if o.client_id == candidate and o.ttlb_s and o.ttlb_s > 0}
-    baseline_s, candidate_s = paired_rounds(base, cand)
+    baseline_s, candidate_s = paired_rounds(_times(outcomes, baseline), _times(outcomes, candidate))
     result = _compare(tuple(baseline_s), tuple(candidate_s))
-    reason = why_unproven(cell.proof) if outcomes else None
+    reason = why_unproven(cell.proof, cell.profile) if outcomes else None
     return HeatmapCell(
         cell=cell,
         n=result.n,
@@ -118,14 +121,32 @@ def square(cell: CellRecord, outcomes: Sequence[Outcome], baseline: str, candida
         candidate=_summary(outcomes, candidate),
         rtt_achieved_ms=median(cell.proof.rtt.samples_ms) if cell.proof and cell.proof.rtt.samples_ms else None,
         unproven_reason=reason,
+        left_out=_left_out(outcomes, {baseline, candidate}),
     )
 
 
-def why_unproven(proof: CellProof | None) -> str | None:
+def why_unproven(proof: CellProof | None, profile: Profile | None = None) -> str | None:
     """Why the link of a cell can't be believed (``lastbyte.stats.tolerance``); None when it can."""
     if proof is None:
         return "The link was not probed before the trials."
-    return rtt_out_of_tolerance(proof.rtt.requested_ms, proof.rtt.samples_ms) or None
+    rtt = proof.rtt
+    return cell_out_of_tolerance(profile or Profile(""), rtt.requested_ms, rtt.samples_ms, rtt.lost) or None
+
+
+def _times(outcomes: Sequence[Outcome], client_id: str) -> dict[int, float]:
+    """TTLB in seconds by round, of the trials that count."""
+    return {
+        o.round_index: o.ttlb_s
+        for o in outcomes
+        if o.client_id == client_id and o.ttlb_s and o.ttlb_s > 0 and not o.unproven_reason
+    }
+
+
+def _left_out(outcomes: Sequence[Outcome], arms: AbstractSet[str]) -> dict[str, int]:
+    reasons = Counter(
+        o.unproven_reason for o in outcomes if o.client_id in arms and o.kind == "ok" and o.unproven_reason
+    )
+    return dict(reasons.most_common())
 
 
 @lru_cache(maxsize=4096)
@@ -136,7 +157,7 @@ def _compare(baseline_s: tuple[float, ...], candidate_s: tuple[float, ...]) -> C
 
 def _summary(outcomes: Sequence[Outcome], client_id: str) -> ArmSummary:
     mine = [outcome for outcome in outcomes if outcome.client_id == client_id]
-    times_s = [outcome.ttlb_s for outcome in mine if outcome.ttlb_s is not None]
+    times_s = [outcome.ttlb_s for outcome in mine if outcome.ttlb_s is not None and not outcome.unproven_reason]
     failures = Counter(outcome.kind for outcome in mine if outcome.kind != "ok")
     return ArmSummary(
         n=len(times_s),

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
 from lastbyte.domain.errors import PathLost
 from lastbyte.domain.profile import Profile
-from lastbyte.domain.trial import DirectionCounters, LinkProof
-from lastbyte.ports import CounterSnapshot, Path, PathFactory, RttProbe
-from lastbyte.stats.tolerance import rtt_out_of_tolerance
+from lastbyte.domain.tolerance import DEFAULT, Tolerances
+from lastbyte.domain.trial import DirectionCounters, HostUse, LinkProof
+from lastbyte.ports import (
+    CounterSnapshot,
+    HasBoxProcesses,
+    HostMeter,
+    HostReading,
+    Path,
+    PathFactory,
+    RttProbe,
+    SelfDescribing,
+)
+from lastbyte.stats.tolerance import outside_gate, overflow_packets
 
 MAX_REBUILDS = 3
 """Rebuilds in a row before the loss of the path is somebody else's problem."""
 
 PROBE_PINGS = 20
 PROBE_INTERVAL_S = 0.005
-CALM_WAITS_S = (0.2, 0.5, 1.0, 2.0)
-"""A probe out of tolerance is repeated after each of these: a machine that was busy for a moment calms down, a link
-that is wrong stays wrong. The last probe is what is stored."""
-
 DRAINED_BELOW_PACKETS = 8
 """A downlink queue this short holds the end of the trial before, not the rest of a transfer that was broken off."""
 DRAIN_LIMIT_S = 5.0
@@ -29,11 +37,15 @@ DRAIN_LIMIT_S = 5.0
 class Link:
     """Holds one path and knows what it was asked to be. Not for use by two threads."""
 
-    def __init__(self, factory: PathFactory) -> None:
+    def __init__(self, factory: PathFactory, meter: HostMeter | None = None, limits: Tolerances = DEFAULT) -> None:
         self._factory = factory
+        self._meter = meter
+        self._limits = limits
         self._path: Path | None = None
         self._shape: tuple[Profile, float] | None = None
         self._last: CounterSnapshot | None = None
+        self._host: HostReading | None = None
+        self._machine: Mapping[str, object] | None = None
 
     @property
     def box_kind(self) -> str:
@@ -50,7 +62,7 @@ class Link:
             try:
                 path = self._path or self._open()
                 path.configure(profile, base_rtt_ms)
-                probe = _calm_probe(path)
+                probe = self._calm_probe(path)
                 self._last = path.counters()
             except PathLost:
                 self._drop()
@@ -74,6 +86,23 @@ class Link:
             raise PathLost("the path is gone")
         return self._path.command_prefix()
 
+    def machine(self) -> Mapping[str, object]:
+        """Record of the machine and the path, read once for each path; empty without a path or a meter."""
+        if self._path is None:
+            return {}
+        if self._machine is None:
+            described = dict(self._meter.describe(self._path.command_prefix())) if self._meter else {}
+            if isinstance(self._path, SelfDescribing):
+                described["path"] = dict(self._path.describe())
+            self._machine = described
+        return self._machine
+
+    def begin_trial(self) -> tuple[str, ...]:
+        """As ``command_prefix``, and from here on the machine's use counts to the trial."""
+        prefix = self.command_prefix()
+        self._host = self._read_host()
+        return prefix
+
     def proof_since_last(self) -> LinkProof:
         """What crossed the link since the last call; waits until a queue that is left over has drained.
 
@@ -81,14 +110,17 @@ class Link:
         """
         if self._path is None or self._last is None:
             raise PathLost("the path is gone")
+        host = self._host_use()
         before, after = self._last, self._path.counters()
         self._last = after
         if after.downlink.backlog_packets > DRAINED_BELOW_PACKETS:
             self._last = self._drained(self._path)
+        profile = self._shape[0] if self._shape else Profile("")
         return LinkProof(
-            downlink=_difference(before.downlink, after.downlink),
-            uplink=_difference(before.uplink, after.uplink),
+            downlink=_difference(before.downlink, after.downlink, profile.downlink.loss_pct),
+            uplink=_difference(before.uplink, after.uplink, profile.uplink.loss_pct),
             udp_rcvbuf_errors=after.udp_rcvbuf_errors - before.udp_rcvbuf_errors,
+            host=host,
         )
 
     def close(self) -> None:
@@ -108,9 +140,34 @@ class Link:
         return self._path
 
     def _drop(self) -> None:
-        path, self._path, self._last = self._path, None, None
+        path, self._path, self._last, self._machine = self._path, None, None, None
         if path is not None:
             path.close()
+
+    def _calm_probe(self, path: Path) -> RttProbe:
+        """Probe until the link is calm (the ambient gate), a few times at most; the last probe is what is stored.
+
+        A machine that was busy for a moment calms down, a link that is wrong stays wrong.
+        """
+        waits = 0
+        while True:
+            probe = path.probe_rtt(PROBE_PINGS, PROBE_INTERVAL_S)
+            why = outside_gate(probe.requested_ms, probe.samples_ms, limits=self._limits)
+            if not why or waits == len(self._limits.gate_waits_s):
+                return replace(probe, waits=waits, calm=not why)
+            time.sleep(self._limits.gate_waits_s[waits])
+            waits += 1
+
+    def _read_host(self) -> HostReading | None:
+        if self._meter is None or self._path is None:
+            return None
+        pids: Sequence[int] = self._path.box_pids() if isinstance(self._path, HasBoxProcesses) else ()
+        return self._meter.read(pids)
+
+    def _host_use(self) -> HostUse | None:
+        before, self._host = self._host, None
+        after = self._read_host() if before else None
+        return host_use(before, after) if before and after else None
 
     @staticmethod
     def _drained(path: Path) -> CounterSnapshot:
@@ -123,20 +180,31 @@ class Link:
             time.sleep(0.02)
 
 
-def _calm_probe(path: Path) -> RttProbe:
-    probe = path.probe_rtt(PROBE_PINGS, PROBE_INTERVAL_S)
-    for wait_s in CALM_WAITS_S:
-        if not rtt_out_of_tolerance(probe.requested_ms, probe.samples_ms):
-            break
-        time.sleep(wait_s)
-        probe = path.probe_rtt(PROBE_PINGS, PROBE_INTERVAL_S)
-    return probe
+def host_use(before: HostReading, after: HostReading) -> HostUse:
+    """What the machine did between two readings. With no tick counted in between, no share can be told: 0."""
+    elapsed_s = max(after.at_s - before.at_s, 1e-9)
+    cpu_s = after.cpu_s - before.cpu_s
+    steal_s = after.steal_s - before.steal_s
+    return HostUse(
+        elapsed_s=elapsed_s,
+        busy_share=1 - (after.idle_s - before.idle_s) / cpu_s if cpu_s > 0 else 0.0,
+        steal_share=steal_s / cpu_s if cpu_s > 0 else 0.0,
+        steal_s=steal_s,
+        load1=after.load1,
+        pressure_share=_rate(before.pressure_s, after.pressure_s, elapsed_s),
+        box_cpu_share=_rate(before.box_s, after.box_s, elapsed_s),
+    )
 
 
-def _difference(before: DirectionCounters, after: DirectionCounters) -> DirectionCounters:
-    return DirectionCounters(
+def _rate(before: float | None, after: float | None, elapsed_s: float) -> float | None:
+    return None if before is None or after is None else max(0.0, after - before) / elapsed_s
+
+
+def _difference(before: DirectionCounters, after: DirectionCounters, loss_pct: float) -> DirectionCounters:
+    seen = DirectionCounters(
         sent_packets=after.sent_packets - before.sent_packets,
         sent_bytes=after.sent_bytes - before.sent_bytes,
         dropped_packets=after.dropped_packets - before.dropped_packets,
         backlog_packets=after.backlog_packets,
     )
+    return replace(seen, overflow_packets=overflow_packets(seen, loss_pct))

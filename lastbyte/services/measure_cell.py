@@ -16,6 +16,7 @@ from lastbyte.domain.errors import ClientUnavailable, PathLost, ResolutionFailed
 from lastbyte.domain.trial import Failure, FailureKind, LinkProof, Observation, Trial
 from lastbyte.ports import CellPlan, CellProof, CellStore, ClientRunner, Resolver, Target
 from lastbyte.services.link import Link
+from lastbyte.stats.tolerance import trial_out_of_tolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ class CellRun:
             rtt=rtt,
             commands={c.id: bench.runner.command_for(c, target, plan.timeout_s) for c in plan.clients if target},
             builds={c.id: bench.runner.build_of(c) for c in plan.clients if self._is_installed(c)},
+            machine={**bench.link.machine(), "ca_file": _ca_file(target)},
         )
 
     def trials(self) -> Iterator[Trial]:
@@ -98,7 +100,8 @@ class CellRun:
                 observation, proof = self._observe(arms[client_id])
                 if self._bench.stop.is_set():
                     return
-                yield Trial(round_index, client_id, position, observation, proof)
+                reason = trial_out_of_tolerance(plan.profile, proof) if proof else ""
+                yield Trial(round_index, client_id, position, observation, proof, reason)
 
     def _observe(self, client: Client) -> tuple[Observation, LinkProof | None]:
         if self._target is None:
@@ -107,7 +110,7 @@ class CellRun:
         link.restore()
         observation: Observation | None = None
         try:
-            observation = self._bench.runner.run(client, self._target, link.command_prefix(), self._plan.timeout_s)
+            observation = self._bench.runner.run(client, self._target, link.begin_trial(), self._plan.timeout_s)
             return observation, link.proof_since_last()
         except PathLost as exc:
             started_at = observation.started_at if observation else None
@@ -121,6 +124,11 @@ class CellRun:
         except ClientUnavailable:
             return False
         return True
+
+
+def _ca_file(target: Target | None) -> str | None:
+    """The CA bundle that every arm was given; None: each program's own default."""
+    return str(target.ca_file) if target and target.ca_file else None
 
 
 def failed(kind: FailureKind, detail: str, started_at: datetime | None = None) -> Observation:

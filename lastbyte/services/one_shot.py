@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -14,7 +15,7 @@ from lastbyte.domain.trial import Trial
 from lastbyte.ports import CellPlan, CellProof
 from lastbyte.services.measure_cell import Bench, CellRun
 from lastbyte.stats.paired import Comparison, Verdict, compare, paired_rounds
-from lastbyte.stats.tolerance import rtt_out_of_tolerance
+from lastbyte.stats.tolerance import cell_out_of_tolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +32,20 @@ class CellResult:
         return [t for t in self.trials if t.client_id == client_id and not t.is_warmup]
 
     def ttlb_s(self, client_id: str) -> dict[int, float]:
-        """TTLB in seconds by round, for the rounds in which the arm succeeded."""
+        """TTLB in seconds by round, for the rounds in which the arm succeeded on a link and machine in tolerance."""
         return {
             t.round_index: t.observation.timings.ttlb_s
             for t in self.counted(client_id)
-            if t.observation.timings is not None
+            if t.observation.timings is not None and not t.unproven_reason
         }
+
+    def left_out(self, client_id: str | None = None) -> Counter[str]:
+        """Reasons of the successful trials that are kept out of comparisons, with how many each; None: of all arms."""
+        return Counter(
+            t.unproven_reason
+            for t in self.trials
+            if t.unproven_reason and t.observation.ok and not t.is_warmup and client_id in (None, t.client_id)
+        )
 
     def median_ttlb_s(self, client_id: str) -> float | None:
         """Median TTLB in seconds; None when no round succeeded."""
@@ -46,7 +55,8 @@ class CellResult:
     @property
     def unproven_reason(self) -> str:
         """Why the link can't be believed; empty when it was in tolerance."""
-        return rtt_out_of_tolerance(self.proof.rtt.requested_ms, self.proof.rtt.samples_ms)
+        rtt = self.proof.rtt
+        return cell_out_of_tolerance(self.profile, rtt.requested_ms, rtt.samples_ms, rtt.lost)
 
     def against(self, baseline_id: str, candidate_id: str) -> Comparison:
         """Candidate against baseline; ``unproven`` when the link was out of tolerance."""

@@ -12,7 +12,7 @@ from lastbyte.domain.endpoint import Endpoint, Origin
 from lastbyte.domain.errors import PathLost, ResolutionFailed
 from lastbyte.domain.profile import Impairment, Profile
 from lastbyte.domain.trial import DirectionCounters, Failure, FailureKind, Observation, Timings, Trial
-from lastbyte.ports import CellPlan, CellProof, CounterSnapshot, RttProbe, Target
+from lastbyte.ports import CellPlan, CellProof, CounterSnapshot, HostReading, RttProbe, Target
 
 H2 = Client("fake-h2", "fake", Protocol.H2, "Fake over HTTP/2", ("{url}",), "curl-json")
 H3 = Client("fake-h3", "fake", Protocol.H3, "Fake over HTTP/3", ("{url}",), "curl-json")
@@ -26,11 +26,13 @@ def plan(rounds: int = 3, done: frozenset[tuple[int, str]] = frozenset()) -> Cel
 
 
 class FakePath:
-    """A path in memory; ``die()`` kills its box. ``backlogs`` are the queue lengths of the next readings."""
+    """A path in memory; ``die()`` kills its box. ``backlogs`` are the queue lengths of the next readings, ``noise_ms``
+    the delay of every fifth ping of the next probes."""
 
     box_kind = "fake"
 
-    def __init__(self) -> None:
+    def __init__(self, noise_ms: Sequence[float] = ()) -> None:
+        self.noise_ms = list(noise_ms)
         self.alive = True
         self.closed = 0
         self.shape: tuple[Profile, float] | None = None
@@ -55,7 +57,8 @@ class FakePath:
         self._check()
         assert self.shape is not None
         requested = self.shape[0].extra_rtt_ms + self.shape[1]
-        return RttProbe(requested, (requested + 0.1,) * count)
+        noise_ms = self.noise_ms.pop(0) if self.noise_ms else 0.0
+        return RttProbe(requested, tuple(requested + 0.1 + (0 if n % 5 else noise_ms) for n in range(count)))
 
     def counters(self) -> CounterSnapshot:
         self._check()
@@ -89,6 +92,26 @@ class FakePathFactory:
         path = self._make()
         self.opened.append(path)
         return path
+
+
+class FakeMeter:
+    """A machine whose clock goes on by a second with each reading; its hypervisor steals during trial ``steal_on``."""
+
+    def __init__(self, steal_on: int = 0) -> None:
+        self.described = 0
+        self._steal_on = steal_on
+        self._readings = 0
+        self._steal_s = 0.0
+
+    def read(self, box_pids: Sequence[int]) -> HostReading:
+        self._readings += 1
+        if self._readings == 2 * self._steal_on:
+            self._steal_s += 1.0
+        return HostReading(float(self._readings), 2.0 * self._readings, self._readings, self._steal_s, 0.5)
+
+    def describe(self, prefix: Sequence[str]) -> dict[str, object]:
+        self.described += 1
+        return {"kernel": "fake"}
 
 
 class FakeResolver:

@@ -12,6 +12,7 @@ from lastbyte.domain.trial import (
     DirectionCounters,
     Failure,
     FailureKind,
+    HostUse,
     LinkProof,
     Observation,
     Timings,
@@ -79,14 +80,20 @@ def proof(requested_ms: float = 10.0, achieved_ms: float = 10.2) -> CellProof:
         rtt=RttProbe(requested_ms, (achieved_ms - 0.1, achieved_ms, achieved_ms + 0.1), lost=1),
         commands={H3: ["curl", "--http3-only"]},
         builds={H2: BUILD, H3: BUILD},
+        machine={"rmem_default": 212992, "path": {"offloads": []}},
     )
 
 
 def link_proof() -> LinkProof:
-    return LinkProof(DirectionCounters(90, 105_000, 1, 0), DirectionCounters(50, 4_000, 0, 0), udp_rcvbuf_errors=2)
+    return LinkProof(
+        DirectionCounters(90, 105_000, 1, 0, overflow_packets=1),
+        DirectionCounters(50, 4_000, 0, 0),
+        udp_rcvbuf_errors=2,
+        host=HostUse(0.1, 0.5, 0.0, 0.0, 1.25, pressure_share=0.25, box_cpu_share=None),
+    )
 
 
-def good(round_index: int, client_id: str, ttlb_s: float = 0.1) -> Trial:
+def good(round_index: int, client_id: str, ttlb_s: float = 0.1, unproven_reason: str = "") -> Trial:
     observation = Observation(
         started_at=datetime.now(UTC),
         timings=Timings(ttlb_s / 4, ttlb_s / 2, ttlb_s),
@@ -99,7 +106,7 @@ def good(round_index: int, client_id: str, ttlb_s: float = 0.1) -> Trial:
         elapsed_s=ttlb_s + 0.01,
         headers={"server": "Caddy"},
     )
-    return Trial(round_index, client_id, 0, observation, link_proof())
+    return Trial(round_index, client_id, 0, observation, link_proof(), unproven_reason)
 
 
 def bad(round_index: int, client_id: str, kind: FailureKind = FailureKind.TIMEOUT, detail: str = "too late") -> Trial:

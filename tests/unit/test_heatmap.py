@@ -78,3 +78,22 @@ def test_one_client_against_itself() -> None:
 def test_an_impossible_time_is_left_out() -> None:
     outcomes = [ok(1, BASE, 0.0), ok(1, CAND, 1.0), ok(2, BASE, 1.0), ok(2, CAND, 1.0)]
     assert square(cell(proof(10, 10)), outcomes, BASE, CAND).n == 1
+
+
+def test_trials_out_of_tolerance_are_left_out_and_the_cell_says_how_many_and_why() -> None:
+    outcomes = [ok(n, client, 1.0) for n in range(1, 9) for client in (BASE, CAND)]
+    outcomes += [Outcome(1, 9, BASE, "ok", 50.0, "stolen"), ok(9, CAND, 1.0)]
+    outcomes += [ok(10, BASE, 1.0), Outcome(1, 10, CAND, "ok", 50.0, "stolen")]
+    outcomes.append(Outcome(1, 11, CAND, "timeout", None, "stolen"))
+    found = square(cell(proof(10, 10)), outcomes, BASE, CAND)
+    assert found.n == 8
+    assert found.diff_pct == 0
+    assert found.left_out == {"stolen": 2}
+    assert (found.baseline.n, found.candidate.n) == (9, 9)
+    assert found.candidate.failures == 1, "a failure is never hidden"
+    assert found.candidate.median_ttlb_ms == 1000
+
+
+def test_lost_probes_make_a_cell_unproven() -> None:
+    silent = CellProof("uml", "10.0.0.1", 0.0, RttProbe(10, (10.0,) * 10, lost=10))
+    assert "probes were lost" in (why_unproven(silent, Profile("baseline")) or "")

@@ -16,6 +16,7 @@ from tests.fakes.measuring import (
     H2,
     H3,
     PROFILE,
+    FakeMeter,
     FakePath,
     FakePathFactory,
     FakeResolver,
@@ -165,6 +166,41 @@ def test_counters_of_a_trial_are_differences_and_a_left_over_queue_is_waited_for
     assert proof.downlink.backlog_packets == 50
     assert path.backlogs == [], "did not wait until the queue had drained"
     assert link.proof_since_last().downlink.sent_packets == 10, "the drained packets were counted to the next trial"
+
+
+def test_a_trial_says_what_the_machine_did_meanwhile_and_why_it_is_not_believed() -> None:
+    store = FakeStore(plan(rounds=2))
+    factory = FakePathFactory()
+    meter = FakeMeter(steal_on=3)
+    the_bench = Bench(Link(factory, meter), FakeRunner(), FakeResolver(), threading.Event())
+    assert measure_cell(7, "w", store, the_bench, 20)
+    trials = list(store.trials.values())
+    uses = [t.proof.host for t in trials if t.proof and t.proof.host]
+    assert len(uses) == len(trials) == 6
+    assert [use.elapsed_s for use in uses] == [1.0] * 6
+    reasons = [t.unproven_reason for t in trials]
+    assert "hypervisor" in reasons[2]
+    assert [bool(reason) for reason in reasons] == [False, False, True, False, False, False]
+    assert store.proof is not None
+    assert store.proof.machine == {"kernel": "fake", "ca_file": None}
+    assert meter.described == 1, "read once for each path"
+
+
+def test_a_cell_waits_for_a_calm_link_and_stores_how_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("lastbyte.services.link.time.sleep", slept.append)
+    factory = FakePathFactory(lambda: FakePath(noise_ms=[40, 40, 0]))
+    probe = Link(factory).shape(PROFILE, 10)
+    assert (probe.waits, probe.calm, slept) == (2, True, [0.2, 0.5])
+
+
+def test_the_wait_for_a_calm_link_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("lastbyte.services.link.time.sleep", slept.append)
+    factory = FakePathFactory(lambda: FakePath(noise_ms=[40] * 99))
+    probe = Link(factory).shape(PROFILE, 10)
+    assert (probe.waits, probe.calm) == (4, False)
+    assert sum(slept) < 5
 
 
 def test_the_proof_of_the_cell_names_address_build_and_command() -> None:

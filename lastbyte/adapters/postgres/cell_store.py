@@ -66,10 +66,10 @@ _STORE_TRIAL = text("""
         INSERT INTO trials (
             campaign_id, cell_id, client_build_id, client_id, round_index, position, started_at, outcome,
             failure_detail, handshake_s, ttfb_s, ttlb_s, elapsed_s, exit_code, http_status, http_version,
-            body_bytes, remote_address, headers, proof)
+            body_bytes, remote_address, headers, proof, unproven_reason)
         SELECT campaign_id, id, build_id, :client_id, :round_index, :position, :started_at, :outcome,
                :failure_detail, :handshake_s, :ttfb_s, :ttlb_s, :elapsed_s, :exit_code, :http_status, :http_version,
-               :body_bytes, :remote_address, :headers, :proof
+               :body_bytes, :remote_address, :headers, :proof, :unproven_reason
           FROM held
             ON CONFLICT (cell_id, round_index, client_id) DO NOTHING
         RETURNING cell_id, outcome
@@ -224,4 +224,5 @@ def _trial_parameters(cell_id: int, worker: str, trial: Trial) -> dict[str, obje
         "remote_address": codec.storable(seen.remote_address),
         "headers": codec.storable_map(seen.headers),
         "proof": codec.link_proof_to_json(trial.proof),
+        "unproven_reason": codec.storable(trial.unproven_reason) or None,
     }

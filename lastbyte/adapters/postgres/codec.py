@@ -43,6 +43,17 @@ def storable_map(values: Mapping[str, str]) -> dict[str, str]:
     return {storable(key) or "": storable(value) or "" for key, value in values.items()}
 
 
+def storable_json(value: object) -> Any:
+    """``value`` as JSON that PostgreSQL can hold; what JSON has no word for becomes its text."""
+    if isinstance(value, Mapping):
+        return {storable(str(key)): storable_json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [storable_json(item) for item in value]
+    if isinstance(value, float):
+        return finite(value)
+    return value if value is None or isinstance(value, (bool, int)) else storable(str(value))
+
+
 def finite(number: float | None) -> float | None:
     """None for NaN and infinities, which JSON can't say."""
     return number if number is not None and math.isfinite(number) else None
@@ -98,8 +109,11 @@ def cell_proof_to_json(proof: CellProof) -> dict[str, Any]:
             "requested_ms": finite(proof.rtt.requested_ms),
             "samples_ms": [finite(sample) for sample in proof.rtt.samples_ms],
             "lost": proof.rtt.lost,
+            "waits": proof.rtt.waits,
+            "calm": proof.rtt.calm,
         },
         "commands": {client: [storable(word) for word in argv] for client, argv in proof.commands.items()},
+        "machine": storable_json(proof.machine),
     }
 
 
@@ -112,6 +126,9 @@ def cell_proof_from_json(data: Json | None) -> CellProof | None:
         box_kind=data["box_kind"],
         address=data["address"],
         resolution_s=data["resolution_s"],
-        rtt=RttProbe(rtt["requested_ms"], tuple(rtt["samples_ms"]), rtt["lost"]),
+        rtt=RttProbe(
+            rtt["requested_ms"], tuple(rtt["samples_ms"]), rtt["lost"], rtt.get("waits", 0), rtt.get("calm", True)
+        ),
         commands={client: tuple(argv) for client, argv in data["commands"].items()},
+        machine=data.get("machine", {}),
     )

@@ -57,7 +57,13 @@ class PostgresResultStore:
     def outcomes(self, campaign_id: str, client_ids: Sequence[str]) -> list[Outcome]:
         """Trials of these arms in the counted rounds (1 and up)."""
         query = select(
-            TrialRow.cell_id, TrialRow.round_index, TrialRow.client_id, TrialRow.outcome, TrialRow.ttlb_s
+            TrialRow.cell_id,
+            TrialRow.round_index,
+            TrialRow.client_id,
+            TrialRow.outcome,
+            TrialRow.ttlb_s,
+            func.coalesce(TrialRow.unproven_reason, ""),
+            TrialRow.body_bytes,
         ).where(
             TrialRow.campaign_id == UUID(campaign_id),
             TrialRow.client_id.in_(client_ids),
@@ -143,6 +149,13 @@ def _record(row: Row[Any]) -> TrialRecord:
         cell_id=row.cell_id,
         endpoint_id=row.endpoint_id,
         profile_name=row.profile_name,
-        trial=Trial(row.round_index, row.client_id, row.position, observation, codec.link_proof_from_json(row.proof)),
+        trial=Trial(
+            row.round_index,
+            row.client_id,
+            row.position,
+            observation,
+            codec.link_proof_from_json(row.proof),
+            row.unproven_reason or "",
+        ),
         build=build,
     )

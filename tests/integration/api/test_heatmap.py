@@ -107,3 +107,28 @@ def test_trials_without_a_proof_are_unproven(
         cells.store_trial(cell, "w", good(number, H2))
         cells.store_trial(cell, "w", good(number, H3))
     assert squares(api, campaign)[ENDPOINTS[0].id, "baseline"]["verdict"] == "unproven"
+
+
+def test_a_trial_out_of_tolerance_is_left_out_and_shown(
+    api: httpx.Client, campaign: str, campaigns: PostgresCampaignStore, cells: PostgresCellStore
+) -> None:
+    cell = campaigns.dispatchable_cells(1, campaign)[0].cell_id
+    cells.claim(cell, "w", 60)
+    cells.store_proof(cell, "w", proof())
+    reason = "The hypervisor took 9.0% of the CPUs' time."
+    for number in range(1, 10):
+        cells.store_trial(cell, "w", good(number, H2, 0.1))
+        cells.store_trial(cell, "w", good(number, H3, 0.1) if number < 9 else good(number, H3, 5.0, reason))
+    square = squares(api, campaign)[ENDPOINTS[0].id, "baseline"]
+    assert (square["n"], square["candidate"]["n"], square["left_out"]) == (8, 8, 1)
+    assert square["left_out_reasons"] == {reason: 1}
+    assert square["proof"]["machine"]["rmem_default"] == 212992
+    assert (square["proof"]["gate_waits"], square["proof"]["gate_calm"]) == (0, True)
+    trials = api.get(f"/campaigns/{campaign}/trials").json()["items"]
+    assert [t["unproven_reason"] for t in trials] == [None] * 17 + [reason]
+    assert trials[0]["proof"]["downlink"]["offered_packets"] == 91
+    assert trials[0]["proof"]["downlink"]["overflow_packets"] == 1
+    assert trials[0]["proof"]["host"]["pressure_share"] == 0.25
+    lines = api.get(f"/campaigns/{campaign}/trials.csv").text.splitlines()
+    assert "unproven_reason" in lines[0].split(",")
+    assert reason in lines[-1]

@@ -97,7 +97,7 @@ def test_trial_is_stored_once_with_everything(
     (cell,) = cell_ids(campaigns, campaign_id)
     cells.claim(cell, "w1", 60)
     cells.store_proof(cell, "w1", proof())
-    first = good(1, H3, 0.25)
+    first = good(1, H3, 0.25, "The hypervisor took 9.0% of the CPUs' time.")
     assert cells.store_trial(cell, "w1", first)
     assert cells.store_trial(cell, "w1", good(1, H3, 0.5)), "a doubled trial is dropped, the cell is still ours"
     failed = bad(1, H2)
@@ -105,6 +105,10 @@ def test_trial_is_stored_once_with_everything(
     page = results.trials(campaign_id, TrialFilter(), 10, None)
     assert [record.trial for record in page.items] == [first, failed]
     assert [record.build for record in page.items] == [BUILD, BUILD]
+    assert [outcome.unproven_reason for outcome in results.outcomes(campaign_id, [H3])] == [first.unproven_reason]
+    (cell_record,) = results.cells(campaign_id)
+    assert cell_record.proof is not None
+    assert cell_record.proof.machine == proof().machine
     progress = campaigns.get(campaign_id).progress
     assert (progress.trials_planned, progress.trials_done, progress.trials_failed) == (6, 2, 1)
     assert progress.busy_s > 0
