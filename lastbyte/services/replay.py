@@ -16,6 +16,7 @@ from lastbyte.domain.endpoint import size_order
 from lastbyte.domain.errors import InvalidInput, UnknownName
 from lastbyte.domain.profile import Profile
 from lastbyte.services.imported import ImportedCell, ImportedResults
+from lastbyte.stats import papermodes
 from lastbyte.stats.paired import compare, paired_rounds
 from lastbyte.stats.unpaired import compare_unpaired
 
@@ -46,8 +47,12 @@ class Square:
     ci_low_pct: float | None = None
     ci_high_pct: float | None = None
     verdict: str | None = None
+    clients_pct: Mapping[str, float] | None = None
+    """Client comparison of the paper modes: each H3 client in percent over the best one of the cell."""
     pairing: str | None = None
     """``rounds``: interleaved rounds; ``index``: by place in the files; ``unpaired``: two samples."""
+    note: str | None = None
+    """What must be said beside the number."""
 
 
 CellFunction = Callable[[ImportedCell, Times, Times], Square]
@@ -107,7 +112,34 @@ def replay(results: ImportedResults, mode: Mode) -> Replay:
         for (provider, origin), cells in by_provider.items()
     )
     squares = [cell.square for provider in providers for cell in provider.cells]
-    return Replay(results, mode, providers, (*results.notes, *_pairing_notes(squares)))
+    return Replay(results, mode, providers, (*results.notes, *_square_notes(squares)))
+
+
+def paper_mode(name: papermodes.Mode) -> Mode:
+    """One of the two definitions of the paper's scripts; Firefox is left out, as they do."""
+    low, high = papermodes.SQUARE_LIMITS_PCT[name]
+    function = papermodes.yu2020 if name == "yu2020" else papermodes.yu2021
+
+    def square(_cell: ImportedCell, h2: Times, h3: Times) -> Square:
+        h2, h3 = (
+            {client: times for client, times in side.items() if "firefox" not in client.lower()} for side in (h2, h3)
+        )
+        result = function(h2, h3)
+        comparison = papermodes.client_comparison(h3, name)
+        return Square(
+            diff_pct=result.value_pct,
+            baseline=arm(result.h2_client, h2[result.h2_client]) if result.h2_client else None,
+            candidate=arm(result.h3_client, h3[result.h3_client]) if result.h3_client else None,
+            shown=result.label is not None,
+            p_value=result.p_value,
+            clients_pct={client.client: client.shown_pct for client in comparison.clients},
+            note=result.note,
+        )
+
+    average = "mean" if name == "yu2020" else "median"
+    test = "0 where Welch's t-test has p >= 0.01" if name == "yu2020" else "no test, no number below 5 %"
+    caption = f"Lowest {average} of the H3 clients against lowest {average} of the H2 clients; {test}."
+    return Mode(name, max(-low, high), caption, square)
 
 
 def paired_mode(results: ImportedResults, baseline: str | None = None, candidate: str | None = None) -> Mode:
@@ -191,9 +223,9 @@ def _place(cell: ReplayCell) -> tuple[float, float, float, str, float, str]:
     )
 
 
-def _pairing_notes(squares: Sequence[Square]) -> list[str]:
+def _square_notes(squares: Sequence[Square]) -> list[str]:
     found = {square.pairing for square in squares}
-    notes = []
+    notes = list(dict.fromkeys(square.note for square in squares if square.note))
     if "index" in found:
         notes.append("Times were paired by their place in the files (equal counts); no rounds are recorded.")
     if "unpaired" in found:

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lastbyte.stats.paired import MIN_ROUNDS_FOR_VERDICT, RESAMPLES, Comparison, Verdict
+from lastbyte.stats.paired import Comparison, Verdict, verdict_of
+
+RESAMPLES = 2000
 
 
 def compare_unpaired(
@@ -36,7 +38,7 @@ def compare_unpaired(
     if n == 1:
         return Comparison(1, diff_pct, None, None, Verdict.INCONCLUSIVE, confidence)
     low, high = _interval(baseline, candidate, confidence, seed)
-    return Comparison(n, diff_pct, low, high, _verdict(n, low, high, equivalence_pct), confidence)
+    return Comparison(n, diff_pct, low, high, verdict_of(n, low, high, equivalence_pct), confidence)
 
 
 def _difference_pct(baseline: np.ndarray, candidate: np.ndarray, axis: int = -1) -> np.ndarray:
@@ -66,13 +68,3 @@ def _interval(baseline: np.ndarray, candidate: np.ndarray, confidence: float, se
             return low, high
     only = float(_difference_pct(baseline, candidate))
     return only, only
-
-
-def _verdict(n: int, low_pct: float, high_pct: float, equivalence_pct: float) -> Verdict:
-    if n < MIN_ROUNDS_FOR_VERDICT:
-        return Verdict.INCONCLUSIVE
-    if -equivalence_pct <= low_pct and high_pct <= equivalence_pct:
-        return Verdict.EQUIVALENT
-    if high_pct < 0:
-        return Verdict.H3_FASTER
-    return Verdict.H2_FASTER if low_pct > 0 else Verdict.INCONCLUSIVE

@@ -45,7 +45,9 @@ def parse_json(text: str) -> Any:
     if not text.strip():
         raise Unreadable("line 1", "the file is empty.")
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return _whole_text(json.loads(text, parse_constant=_refuse_constant), text)
+    except UnicodeEncodeError as exc:
+        raise Unreadable("", "holds half of a surrogate pair, which is no character.") from exc
     except json.JSONDecodeError as exc:
         end = text.rstrip()
         cut = " The file looks truncated." if exc.pos >= len(end) else ""
@@ -72,6 +74,13 @@ def finite_number(value: object, place: str) -> float:
 def folders(folder: Path) -> Iterator[Path]:
     """Folders in it by name, hidden ones left out."""
     return (entry for entry in sorted(folder.iterdir()) if entry.is_dir() and not entry.name.startswith("."))
+
+
+def _whole_text(document: Any, text: str) -> Any:
+    """``document``; raises UnicodeEncodeError when an escape in it made half of a surrogate pair."""
+    if "\\u" in text:
+        json.dumps(document, ensure_ascii=False).encode()
+    return document
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -163,6 +163,7 @@ def trial_from_values(data: Mapping[str, Any], place: str) -> Trial:
         position=_whole(data, "position", place, 32_000),
         observation=observation,
         proof=_proof(data.get("proof"), place),
+        unproven_reason=_text(data, "unproven_reason", place) or "",
     )
 
 
@@ -192,6 +193,7 @@ def _trial_to_json(record: TrialRecord, cell: int) -> dict[str, Any]:
         "remote_address": seen.remote_address,
         "headers": dict(seen.headers),
         "proof": codec.link_proof_to_json(trial.proof),
+        "unproven_reason": trial.unproven_reason,
         "build": _BUILD.dump_python(record.build, mode="json") if record.build else None,
     }
 
