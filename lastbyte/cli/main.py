@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from lastbyte.cli import diagnose, measure
+from rich.markup import escape
+
+from lastbyte.cli import capsule, diagnose, heatmap, import_, measure, report_phases
 from lastbyte.domain.errors import InvalidInput, LastbyteError
 from lastbyte.embedded.cli import up
 from netem.cli import path_app
@@ -30,6 +32,11 @@ app.command("up")(up)
 app.command("doctor")(diagnose.doctor)
 app.command("profiles")(diagnose.profiles)
 app.command("setup")(diagnose.setup)
+app.command("heatmap")(heatmap.heatmap_command)
+app.command("import")(import_.import_command)
+app.command("export")(import_.export_command)
+app.add_typer(capsule.capsule_app, name="capsule")
+app.add_typer(report_phases.report_app, name="report")
 app.add_typer(path_app, name="path")
 
 
@@ -53,8 +60,8 @@ def main() -> None:
     try:
         app()
     except InvalidInput as exc:
-        Console(stderr=True).print(f"[red]error:[/] {exc}", highlight=False, soft_wrap=True)
+        Console(stderr=True).print(f"[red]error:[/] {escape(str(exc))}", highlight=False, soft_wrap=True)
         sys.exit(EXIT_BAD_INPUT)
     except LastbyteError as exc:
-        Console(stderr=True).print(f"[red]error:[/] {exc}", highlight=False, soft_wrap=True)
+        Console(stderr=True).print(f"[red]error:[/] {escape(str(exc))}", highlight=False, soft_wrap=True)
         sys.exit(EXIT_FAILED)
