@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-
 from rich.markup import escape
 
 from lastbyte.cli import capsule, diagnose, heatmap, import_, measure, report_phases
