@@ -10,13 +10,14 @@ from typing import Annotated, Any
 
 import typer
 
-from bench import fidelity, harness, startup, store
+from bench import fidelity, harness, startup, stats, store
 
 BENCHES: dict[str, Callable[[], dict[str, Any]]] = {
     "startup": startup.run,
     "harness": harness.run,
     "fidelity": fidelity.run,
     "store": store.run,
+    "stats": stats.run,
 }
 
 

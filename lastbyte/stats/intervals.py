@@ -155,7 +155,8 @@ def _resampled_medians(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Arra
     log_ways = math.lgamma(n + 1) - 2 * math.lgamma(m + 1)
     with np.errstate(divide="ignore"):
         log_share = np.log(share)
-    astride = np.exp(log_ways + m * (log_share[:, None] + log_share[::-1][None, :]))
+    exponent = log_ways + m * (log_share[:, None] + log_share[::-1][None, :])
+    astride = np.exp(np.where(np.tri(n + 1, k=-1, dtype=bool), -np.inf, exponent))  # only i <= j has a meaning
     both = astride[1:, :-1] - astride[:-1, :-1] - astride[1:, 1:] + astride[:-1, 1:]
     both = np.triu(both, 1)
     lower = np.diff(np.asarray(betainc(m, n - m + 1, share), dtype=float))

@@ -101,13 +101,12 @@ class Plan:
 class Decision:
     """Whether to go on."""
 
-    stop: bool
     reason: StopReason | None
-    """None: go on."""
+    """Why to stop; None: go on."""
     n: int
     """Paired rounds the decision rests on: those of the look that stopped, or of the last look so far."""
     low_pct: float | None
-    """The interval at that look, in percent; None before the first look, infinite where time-outs leave it open."""
+    """The interval at that look, in percent; None before the first, -100 or infinite where time-outs leave it open."""
     high_pct: float | None
     confidence: float
     """Nominal level of that interval (its coverage is the plan's ``confidence``)."""
@@ -119,6 +118,11 @@ class Decision:
     rounds_saved: int
     """Of ``max_rounds``; 0 while going on."""
 
+    @property
+    def stop(self) -> bool:
+        """No more rounds are needed."""
+        return self.reason is not None
+
 
 def decide(
     log_ratios: Sequence[float] | Array,
@@ -129,9 +133,9 @@ def decide(
     """Whether a cell may stop, from its paired log-ratios in the order of rounds, shape (n,).
 
     Ask after each round: between looks the answer is to go on. The looks are taken again from the start each time, so
-    the answer is the same after a restart, and rounds beyond a stop change nothing. ``upper`` are the upper bounds where
-    pairs timed out (`censored.ratio_bounds`; then ``log_ratios`` are the lower ones). ``rounds_done`` counts all rounds,
-    those without a pair too: at ``max_rounds`` of them the cell stops with the pairs it has.
+    the answer is the same after a restart, and rounds beyond a stop change nothing. ``upper`` are the upper bounds
+    where pairs timed out (`censored.ratio_bounds`; then ``log_ratios`` are the lower ones). ``rounds_done`` counts all
+    rounds, those without a pair too: at ``max_rounds`` of them the cell stops with the pairs it has.
     """
     low = np.asarray(log_ratios, dtype=float)
     high = low if upper is None else np.asarray(upper, dtype=float)
@@ -149,7 +153,7 @@ def decide(
     if last is not None:
         return last
     level = plan.interval_confidence
-    return Decision(False, None, 0, None, None, level, plan.look_rounds[0], plan.look_rounds[0], 0)
+    return Decision(None, 0, None, None, level, plan.look_rounds[0], plan.look_rounds[0], 0)
 
 
 def _look(low: Array, high: Array, plan: Plan, equivalence_level: float) -> Decision:
@@ -163,11 +167,11 @@ def _look(low: Array, high: Array, plan: Plan, equivalence_level: float) -> Deci
     elif n == plan.max_rounds:
         reason = StopReason.MAXIMUM
     if reason is not None:
-        return Decision(True, reason, n, low_pct, high_pct, plan.interval_confidence, None, n, plan.max_rounds - n)
+        return Decision(reason, n, low_pct, high_pct, plan.interval_confidence, None, n, plan.max_rounds - n)
     coming = [look for look in plan.look_rounds if look > n]
     needed = n * ((high_pct - low_pct) / plan.target_width_pct) ** 2
     expected = next((look for look in coming if look >= needed), plan.max_rounds)
-    return Decision(False, None, n, low_pct, high_pct, plan.interval_confidence, coming[0], expected, 0)
+    return Decision(None, n, low_pct, high_pct, plan.interval_confidence, coming[0], expected, 0)
 
 
 def _equivalent(low: Array, high: Array, plan: Plan, level: float) -> bool:
@@ -179,9 +183,7 @@ def _equivalent(low: Array, high: Array, plan: Plan, level: float) -> bool:
 
 def _out_of_rounds(low: Array, high: Array, plan: Plan, rounds_done: int) -> Decision:
     low_pct, high_pct = _interval_pct(low, high, plan.interval_confidence) if low.size else (None, None)
-    return Decision(
-        True, StopReason.MAXIMUM, low.size, low_pct, high_pct, plan.interval_confidence, None, rounds_done, 0
-    )
+    return Decision(StopReason.MAXIMUM, low.size, low_pct, high_pct, plan.interval_confidence, None, rounds_done, 0)
 
 
 def _interval_pct(low: Array, high: Array, confidence: float) -> tuple[float, float]:
