@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,19 +47,26 @@ def read(path: Path, protocols: list[str] | None, unit: Unit | None, on_error: O
     """The results at ``path`` as asked for; raises InvalidInput."""
     from lastbyte.adapters.importers.reading import read_results  # noqa: PLC0415 - heavy, and --help must be quick
 
-    return accept(read_results(path, _options(protocols, unit)), on_error)
+    return accept(read_results(path, _options(path, protocols, unit)), on_error)
 
 
-def _options(protocols: list[str] | None, unit: Unit | None) -> ReadOptions:
+def _options(path: Path, protocols: list[str] | None, unit: Unit | None) -> ReadOptions:
+    from lastbyte.adapters.importers.reading import ReadOptions  # noqa: PLC0415
+
+    options = ReadOptions(
+        protocols=dict(_override(item) for item in protocols or []), unit=unit.value if unit else None
+    )
+    return _with_catalogue(options) if path.suffix == ".csv" else options
+
+
+def _with_catalogue(options: ReadOptions) -> ReadOptions:
     from lastbyte import wiring  # noqa: PLC0415
     from lastbyte.adapters.endpoints_file import load_endpoints  # noqa: PLC0415
-    from lastbyte.adapters.importers.reading import ReadOptions  # noqa: PLC0415
     from lastbyte.settings import settings  # noqa: PLC0415
     from testbed.catalogue import endpoints as testbed_endpoints  # noqa: PLC0415
 
-    return ReadOptions(
-        protocols=dict(_override(item) for item in protocols or []),
-        unit=unit.value if unit else None,
+    return replace(
+        options,
         endpoints=[*testbed_endpoints(), *load_endpoints(settings().endpoints_file)],
         profiles=wiring.profiles(),
         clients=wiring.clients(),

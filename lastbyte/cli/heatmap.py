@@ -105,7 +105,8 @@ def print_heatmap(console: Console, heatmap: Replay) -> None:
     for provider in heatmap.providers:
         for title, label, cells in _kinds(provider.cells):
             head = f"{provider.provider}  {title}"
-            console.print(_table(head, label, cells, heatmap.mode))
+            console.print(f"\n[bold]{escape(head)}[/]", highlight=False, soft_wrap=True)
+            console.print(_table(label, cells, heatmap.mode))
     console.print("Blue, negative: H3 faster. Red, positive: H3 slower.", highlight=False)
     for note in heatmap.notes:
         console.print(f"[dim]{escape(note)}[/]", highlight=False, soft_wrap=True)
@@ -189,9 +190,9 @@ def _named(profile: Profile, label: str) -> str:
     return f"{label} {extra[0]}" if extra else label
 
 
-def _table(title: str, label: Label, cells: Sequence[ReplayCell], mode: Mode) -> Table:
+def _table(label: Label, cells: Sequence[ReplayCell], mode: Mode) -> Table:
     sizes = sorted({cell.size_label for cell in cells}, key=lambda size: (size_order(size), size))
-    table = Table(title=escape(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
     table.add_column("")
     for size in sizes:
         table.add_column(escape(size), justify="center", min_width=_WIDTH)
@@ -212,7 +213,7 @@ def _square(square: Square, mode: Mode) -> Text:
     red, green, blue = colour(square.diff_pct, mode.limit_pct)
     dark = red + green < 200 or green + blue < 200
     style = Style(color="white" if dark else "black", bgcolor=f"rgb({red},{green},{blue})", bold=True)
-    number = f"{square.diff_pct:+.1f}%" if square.shown else ""
+    number = "" if not square.shown else f"{square.diff_pct:+.1f}%" if square.diff_pct else "0.0%"
     text = Text(f"{number:^{_WIDTH}}", style=style)
     if square.verdict is not None:
         text.append(f"\n{square.verdict:^{_WIDTH}}", style=Style(color=style.color, bgcolor=style.bgcolor))

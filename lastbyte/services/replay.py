@@ -143,7 +143,7 @@ def paper_mode(name: papermodes.Mode) -> Mode:
 
 
 def paired_mode(results: ImportedResults, baseline: str | None = None, candidate: str | None = None) -> Mode:
-    """Our own definition for one pair of clients: median of paired log ratios, BCa interval, verdict.
+    """Our own definition for one pair of clients: median of paired log ratios, interval, verdict.
 
     Clients that did not run in interleaved rounds are paired by their place in the files when there are as many of
     both, else compared as two samples. Raises InvalidInput when there is no such client.
@@ -170,7 +170,7 @@ def paired_mode(results: ImportedResults, baseline: str | None = None, candidate
             pairing=pairing,
         )
 
-    return Mode("lastbyte", 25.0, f"{cand} against {base}: median of log ratios, BCa 95 % interval.", square)
+    return Mode("lastbyte", 25.0, f"{cand} against {base}: median of log ratios with its 95 % interval.", square)
 
 
 def arm(client: str, times_s: Sequence[float]) -> Arm | None:

@@ -199,16 +199,17 @@ def _read_cell(
             bad.append(exc.at(file))
     if unit is not None:
         return read
-    medians = {client: statistics.median(times) for client, times in read.items()}
-    good = {}
-    for client, times in read.items():
-        others = [value for other, value in medians.items() if other != client]
-        why = why_wrong_units(times, profile.extra_rtt_ms, statistics.median(others) if others else None)
-        if why is None:
-            good[client] = times
-        else:
-            bad.append(BadPlace(str(folder / f"{client}.json"), "", why))
-    return good
+    # first each file by itself, so that one in microseconds does not make its neighbours look like seconds
+    for checked_beside in (False, True):
+        medians = {client: statistics.median(times) for client, times in read.items()}
+        for client in list(read):
+            others = [middle for other, middle in medians.items() if other != client] if checked_beside else []
+            beside = statistics.median(others) if others else None
+            why = why_wrong_units(read[client], profile.extra_rtt_ms, beside)
+            if why is not None:
+                bad.append(BadPlace(str(folder / f"{client}.json"), "", why))
+                del read[client]
+    return read
 
 
 def _endpoint(domain: str, size: str) -> Endpoint:
