@@ -2,49 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from lastbyte.domain.errors import InvalidInput
+from lastbyte.domain import advice
+from lastbyte.domain.impairment import ETHERNET_MTU_FRAME_BYTES, Impairment
+from lastbyte.domain.timeline import Timeline
 
-ETHERNET_MTU_FRAME_BYTES = 1514
-"""What one full-sized packet counts in netem: 1500 bytes of IP and 14 of Ethernet header."""
-
-
-@dataclass(frozen=True, slots=True)
-class Impairment:
-    """What one direction of a link does to packets. All zero or None: nothing at all."""
-
-    delay_ms: float = 0.0
-    """Constant one-way delay added, in milliseconds."""
-    loss_pct: float = 0.0
-    """Independent random loss, in percent of packets."""
-    rate_mbit_s: float | None = None
-    """Rate limit in Mbit/s at layer 2, as netem counts it (frame with Ethernet header); None: unlimited."""
-    queue_packets: int = 340
-    """Room of the bottleneck queue in packets, beyond those held by the delay line. 340 full-sized packets are
-    about 400 ms at 10 Mbit/s. netem's own silent default is 1000 for both together (tc-netem(8))."""
-
-    @property
-    def is_clear(self) -> bool:
-        """True when packets pass unharmed."""
-        return self.delay_ms == 0 and self.loss_pct == 0 and self.rate_mbit_s is None
-
-    def validate(self, field_name: str) -> None:
-        """Raise InvalidInput naming ``field_name``.x when a value is out of its range."""
-        if not 0 <= self.delay_ms <= 10_000:
-            raise InvalidInput(
-                f"{field_name}.delay_ms", f"{self.delay_ms} is out of range.", "Use 0 to 10000 milliseconds."
-            )
-        if not 0 <= self.loss_pct <= 100:
-            raise InvalidInput(f"{field_name}.loss_pct", f"{self.loss_pct} is out of range.", "Use 0 to 100 percent.")
-        if self.rate_mbit_s is not None and not 0.01 <= self.rate_mbit_s <= 10_000:
-            raise InvalidInput(
-                f"{field_name}.rate_mbit_s", f"{self.rate_mbit_s} is out of range.", "Use 0.01 to 10000 Mbit/s."
-            )
-        if not 1 <= self.queue_packets <= 1_000_000:
-            raise InvalidInput(
-                f"{field_name}.queue_packets", f"{self.queue_packets} is out of range.", "Use 1 to 1000000 packets."
-            )
+__all__ = ["ETHERNET_MTU_FRAME_BYTES", "Impairment", "Profile"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +21,12 @@ class Profile:
     """From the origin to the client."""
     uplink: Impairment = field(default_factory=Impairment)
     """From the client to the origin."""
+    group: str = ""
+    """Heading under which lists show it."""
+    source: str = ""
+    """Where its numbers come from, and which of them are assumptions."""
+    timeline: Timeline | None = None
+    """How it changes while a trial runs; None: not at all."""
 
     @property
     def extra_rtt_ms(self) -> float:
@@ -65,15 +35,50 @@ class Profile:
 
     @property
     def loss_pct(self) -> float:
-        """The larger of the two directions' random loss, in percent: the value of a heatmap's loss axis."""
-        return max(self.downlink.loss_pct, self.uplink.loss_pct)
+        """The larger of the two directions' loss as asked for, in percent: the value of a heatmap's loss axis."""
+        return max(self.downlink.nominal_loss_pct, self.uplink.nominal_loss_pct)
 
     @property
     def rate_mbit_s(self) -> float | None:
         """Downlink rate in Mbit/s; None: unlimited."""
         return self.downlink.rate_mbit_s
 
+    @property
+    def rtt_spread_ms(self) -> float:
+        """How far single round trips may lie from the requested one by design, in milliseconds: jitter, slots, and
+        the delay that overtaking packets skip."""
+        return sum(
+            item.jitter_ms + (item.slot.longest_ms if item.slot else 0.0) + (item.delay_ms if item.reorder_pct else 0.0)
+            for item in (self.downlink, self.uplink)
+        )
+
+    def with_queues(self, base_rtt_ms: float = 0.0) -> Profile:
+        """The same with queues in packets: multiples of the BDP are taken of the profile's RTT plus ``base_rtt_ms``."""
+        rtt_ms = self.extra_rtt_ms + base_rtt_ms
+        return replace(self, downlink=self.downlink.with_queue(rtt_ms), uplink=self.uplink.with_queue(rtt_ms))
+
+    def warnings(self, base_rtt_ms: float | None = None) -> tuple[str, ...]:
+        """What may mislead about this profile, each in a sentence; empty when nothing does.
+
+        ``base_rtt_ms`` is the endpoint's distance; None: unknown, so only what holds at any distance is said.
+        """
+        found = {
+            name: advice.direction_warnings(
+                item,
+                self.extra_rtt_ms,
+                base_rtt_ms,
+                changes_rate=self.timeline is not None and self.timeline.changes_rate(name),
+            )
+            for name, item in (("downlink", self.downlink), ("uplink", self.uplink))
+        }
+        both = [text for text in found["downlink"] if text in found["uplink"]]
+        lines = [f"both directions: {text}" for text in both]
+        lines += [f"{name}: {text}" for name, texts in found.items() for text in texts if text not in both]
+        return tuple(lines + (advice.timeline_warnings(self.timeline) if self.timeline else []))
+
     def validate(self) -> None:
-        """Raise InvalidInput when a value is out of range."""
+        """Raise InvalidInput when a value is out of range or two can't go together."""
         self.downlink.validate(f"{self.name}.downlink")
         self.uplink.validate(f"{self.name}.uplink")
+        if self.timeline is not None:
+            self.timeline.validate(f"{self.name}.timeline", self.downlink, self.uplink)
