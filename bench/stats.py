@@ -46,7 +46,7 @@ def campaigns(noise: str, scale: float, effect_pct: float, shape: tuple[int, int
     if centre is None:
         centre = float(np.median(NOISES[noise](np.random.default_rng(1), (1000, 2001)))) if noise == "two peaks" else 0
     drift = np.exp(np.cumsum(rng.normal(0, 0.05, shape), axis=1))
-    rest = scale * (NOISES[noise](rng, shape) - centre)
+    rest = np.clip(scale * (NOISES[noise](rng, shape) - centre), -50, 50)  # heavy tails would leave the floats
     return drift, np.asarray(drift * np.exp(math.log1p(effect_pct / 100) + rest))
 
 
@@ -122,17 +122,16 @@ def selection_bias(cells: int, seed: int) -> dict[str, float]:
 
 def run(cells: int = 20_000, stopped_cells: int = 4_000) -> dict[str, Any]:
     """All tables; about two minutes."""
-    goals, figures = [], {}
-    figures["coverage"], coverage_goals = _coverage_table(cells)
-    figures["sequential"], sequential_goals = _sequential_table(stopped_cells)
-    figures["speed"], speed_goals = _speed()
+    coverage, coverage_goals = _coverage_table(cells)
+    sequential, sequential_goals = _sequential_table(stopped_cells)
+    speed, speed_goals = _speed()
     goals = coverage_goals + sequential_goals + speed_goals
     bias = selection_bias(1000, seed=3)
     print(
         f"\npaper's modes, four equal clients (3 H3, 1 H2): yu2021 is {bias['yu2021 mean']:+.1f} % on average, "
         f"yu2020 shows a difference in {bias['yu2020 shown']:.1f} % of cells"
     )
-    return {"goals": goals, "selection": bias, **figures}
+    return {"goals": goals, "selection": bias, "coverage": coverage, "sequential": sequential, "speed": speed}
 
 
 def _coverage_table(cells: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -158,8 +157,8 @@ def _coverage_table(cells: int) -> tuple[list[dict[str, Any]], list[dict[str, An
         rows.append(row)
     return rows, [
         {"what": "most that 95 % intervals miss, %", "value": 100 - min(r["order"][0] for r in rows), "at_most": 7.0},
-        {"what": "most that 95 % intervals cover, %", "value": max(r["order"][1] for r in rows), "at_most": 97.25},
-        {"what": "false verdicts in A/A, %", "value": max(r["false_pct"][1] for r in rows), "at_most": 5.5},
+        {"what": "most that 95 % intervals cover, %", "value": max(r["order"][1] for r in rows), "at_most": 97.0},
+        {"what": "false verdicts in A/A, %", "value": max(r["false_pct"][1] for r in rows), "at_most": 5.05},
     ]
 
 
@@ -177,7 +176,7 @@ def _sequential_table(cells: int) -> tuple[list[dict[str, Any]], list[dict[str, 
         effects = [stopped(noise, scale, e, plan, cells, 12) for noise in NOISES for e in (2.0, 10.0)]
         outside = [stopped(noise, scale, 3.01, plan, cells, 13)["equivalent_pct"] for noise in NOISES]
         unwise = [naive(noise, scale, plan, cells // 4, 14) for noise in NOISES]
-        row = {
+        row: dict[str, Any] = {
             "noise": scale,
             "covered": _range([r["covered_pct"] for r in a_a + effects]),
             "false": _range([r["directions_pct"] for r in a_a]),
@@ -196,7 +195,7 @@ def _sequential_table(cells: int) -> tuple[list[dict[str, Any]], list[dict[str, 
     return rows, [
         {"what": "most missed after a stop, %", "value": 100 - min(r["covered"][0] for r in rows), "at_most": 7.0},
         {"what": "most covered after a stop, %", "value": max(r["covered"][1] for r in rows), "at_most": 97.5},
-        {"what": "false verdicts in A/A after a stop, %", "value": max(r["false"][1] for r in rows), "at_most": 6.0},
+        {"what": "false verdicts in A/A after a stop, %", "value": max(r["false"][1] for r in rows), "at_most": 5.0},
     ]
 
 
