@@ -1,7 +1,7 @@
 """Running pytest inside a User-Mode Linux guest, whose kernel has netem where this machine's may not.
 
-The guest sees this machine's files read-only (hostfs) with fresh tmpfs on /tmp, /run and /dev/shm; namespaces, veths
-and bridges are made in it just as on any Linux.
+The guest sees this machine's files read-only (hostfs) with fresh tmpfs on /run and /dev/shm (not on /tmp: the checkout
+may lie there); namespaces, veths and bridges are made in it just as on any Linux.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class GuestResult:
 def script(modules: Sequence[Path], arguments: Sequence[str]) -> str:
     inserts = "\n".join(f"insmod {shlex.quote(str(module))}" for module in modules)
     environment = {
-        "HOME": "/tmp",
+        "HOME": "/dev/shm",
+        "TMPDIR": "/dev/shm",
         "LASTBYTE_BOX": "kernel",
         "LASTBYTE_IN_GUEST": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -54,7 +55,7 @@ def script(modules: Sequence[Path], arguments: Sequence[str]) -> str:
 {exports}
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
-for folder in /run /tmp /dev/shm; do mkdir -p $folder; mount -t tmpfs tmpfs $folder; done
+for folder in /run /dev/shm; do mkdir -p $folder; mount -t tmpfs tmpfs $folder; done
 mkdir -p /dev/pts
 mount -t devpts devpts /dev/pts
 {inserts}
