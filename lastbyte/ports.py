@@ -8,8 +8,9 @@ from datetime import datetime
 from pathlib import Path as FilePath
 from typing import Generic, Protocol, Self, TypeVar, runtime_checkable
 
-from lastbyte.domain.campaign import CampaignSpec, CampaignState, CellState
+from lastbyte.domain.campaign import CampaignSpec, CampaignState, CellState, StoppingRule
 from lastbyte.domain.client import Client, ClientBuild
+from lastbyte.domain.courtesy import Permission
 from lastbyte.domain.endpoint import Endpoint
 from lastbyte.domain.profile import Profile
 from lastbyte.domain.trial import DirectionCounters, Observation, Trial
@@ -159,6 +160,21 @@ class ClientRunner(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a heatmap needs of one counted trial."""
+
+    cell_id: int
+    round_index: int
+    client_id: str
+    kind: str
+    """``ok`` or the kind of failure."""
+    ttlb_s: float | None
+    unproven_reason: str = ""
+    """Why the trial is kept out of comparisons; empty when it is not."""
+    body_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CellPlan:
     """All that a worker needs to measure one cell."""
 
@@ -166,12 +182,17 @@ class CellPlan:
     campaign_id: str
     seed: int
     rounds: int
+    """Counted rounds, at most."""
     endpoint: Endpoint
     profile: Profile
     clients: tuple[Client, ...]
     done: frozenset[tuple[int, str]] = frozenset()
     """(round_index, client_id) of the trials that are already stored."""
     timeout_s: float = 60.0
+    stopping: StoppingRule | None = None
+    """When the cell may end before ``rounds``; None: never."""
+    stored: tuple[Outcome, ...] = ()
+    """What the stored trials of counted rounds gave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,11 +230,14 @@ class CellStore(Protocol):
         False when the cell should be left: cancelled or lost.
         """
 
-    def finish(self, cell_id: int, worker: str) -> None:
-        """Mark the cell done, and its campaign when it was the last one."""
+    def reserve_request(self, cell_id: int, worker: str) -> Permission:
+        """Ask before each fetch from a host that is not ours; what is granted is counted at once."""
 
-    def release(self, cell_id: int, worker: str) -> None:
-        """Hand the cell back unfinished."""
+    def finish(self, cell_id: int, worker: str, rounds_saved: int = 0) -> None:
+        """Mark the cell done, and its campaign when it was the last one; ``rounds_saved`` were not needed."""
+
+    def release(self, cell_id: int, worker: str, reason: str = "", not_before: datetime | None = None) -> None:
+        """Hand the cell back unfinished; with ``not_before`` nobody takes it until then, and ``reason`` says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +247,7 @@ class Progress:
     cells_planned: int
     cells_done: int
     trials_planned: int
-    """The warm-up rounds included."""
+    """At most, the warm-up rounds included."""
     trials_done: int
     """Stored trials, the failed ones too."""
     trials_failed: int
@@ -231,6 +255,12 @@ class Progress:
     """Seconds that workers have spent on its cells so far."""
     cells_running: int
     """Cells that a living worker holds now."""
+    rounds_saved: int = 0
+    """Rounds that cells did not need, since their answer was known before the last."""
+    trials_saved: int = 0
+    """Trials of those rounds; planned, but never to be done."""
+    waiting_for: tuple[str, ...] = ()
+    """Why some cells must wait, each reason once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,21 +351,6 @@ class CellRecord:
     profile: Profile
     state: CellState
     proof: CellProof | None
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a heatmap needs of one counted trial."""
-
-    cell_id: int
-    round_index: int
-    client_id: str
-    kind: str
-    """``ok`` or the kind of failure."""
-    ttlb_s: float | None
-    unproven_reason: str = ""
-    """Why the trial is kept out of comparisons; empty when it is not."""
-    body_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,13 @@ class Settings(BaseSettings):
     vantage: str = Field(default="local", description="Name of the place this worker measures from.")
     box: str = Field(default="auto", description="auto, kernel or uml.")
     trial_timeout_s: float = Field(default=60.0, gt=0, description="Limit of one trial, in seconds.")
+    courtesy_requests_per_day: int = Field(default=2000, ge=0, description="Fetches per production host and UTC day.")
+    courtesy_bytes_per_day: int = Field(
+        default=5_000_000_000, ge=0, description="Bytes per production host and UTC day."
+    )
+    courtesy_min_gap_s: float = Field(
+        default=0.2, ge=0, le=60, description="Pause between fetches from a production host, in seconds."
+    )
 
 
 @lru_cache(maxsize=1)

@@ -12,12 +12,13 @@ from lastbyte.adapters.host_meter import ProcHostMeter
 from lastbyte.adapters.program_client import ProgramClientRunner
 from lastbyte.adapters.resolver import HostResolver, KnownHost
 from lastbyte.domain.client import Client
+from lastbyte.domain.courtesy import CourtesyBudget
 from lastbyte.domain.endpoint import Endpoint, Origin, endpoint_for_url
 from lastbyte.domain.errors import LastbyteError
 from lastbyte.domain.profile import Profile
 from lastbyte.services.link import Link
 from lastbyte.services.measure_cell import Bench
-from lastbyte.settings import settings, var_dir
+from lastbyte.settings import Settings, settings, var_dir
 from netem.factory import ShapedPathFactory, choose_box
 from netem.profiles import load_profiles
 from testbed import state as testbed_state
@@ -43,6 +44,11 @@ def endpoint_of(url: str) -> Endpoint:
 def testbed_for(endpoint: Endpoint) -> AbstractContextManager[object]:
     """A living testbed while the block runs, where the endpoint needs one."""
     return running_testbed(var_dir()) if endpoint.origin is Origin.TESTBED else nullcontext()
+
+
+def courtesy(config: Settings) -> CourtesyBudget:
+    """How much of production hosts may be used."""
+    return CourtesyBudget(config.courtesy_requests_per_day, config.courtesy_bytes_per_day, config.courtesy_min_gap_s)
 
 
 def box_kind(wanted: str) -> str:

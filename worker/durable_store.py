@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from datetime import datetime
 from typing import TypeVar
 
 import structlog
 
+from lastbyte.domain.courtesy import Permission
 from lastbyte.domain.errors import StoreUnavailable
 from lastbyte.domain.trial import Trial
 from lastbyte.ports import CellPlan, CellProof, CellStore
@@ -46,14 +48,18 @@ class DurableCellStore:
         """As CellStore.store_trial; storing twice is harmless, so an answer lost on the wire is asked for again."""
         return self._persist(lambda: self._store.store_trial(cell_id, worker, trial))
 
-    def finish(self, cell_id: int, worker: str) -> None:
-        """As CellStore.finish."""
-        self._persist(lambda: self._store.finish(cell_id, worker))
+    def reserve_request(self, cell_id: int, worker: str) -> Permission:
+        """As CellStore.reserve_request; an answer that is lost on the wire costs one request of the budget."""
+        return self._persist(lambda: self._store.reserve_request(cell_id, worker))
 
-    def release(self, cell_id: int, worker: str) -> None:
+    def finish(self, cell_id: int, worker: str, rounds_saved: int = 0) -> None:
+        """As CellStore.finish."""
+        self._persist(lambda: self._store.finish(cell_id, worker, rounds_saved))
+
+    def release(self, cell_id: int, worker: str, reason: str = "", not_before: datetime | None = None) -> None:
         """As CellStore.release; tried once: an unreleased cell comes back when its lease ends."""
         try:
-            self._store.release(cell_id, worker)
+            self._store.release(cell_id, worker, reason, not_before)
         except StoreUnavailable:
             log.warning("cell not handed back, its lease will end by itself", cell_id=cell_id)
 

@@ -37,7 +37,7 @@ class MeasuringProcess:
         self._stop_cell = threading.Event()
         self._engine = make_engine(config.database_url, f"lastbyte worker {config.vantage}", pool_size=3)
         self._resources.callback(self._engine.dispose)
-        self.store = DurableCellStore(PostgresCellStore(self._engine), give_up=self.shutdown)
+        self.store = DurableCellStore(PostgresCellStore(self._engine, wiring.courtesy(config)), give_up=self.shutdown)
         self._bench = self._resources.enter_context(wiring.bench(self._stop_cell, config.box))
         describe = partial(
             describe_vantage, config.vantage, wiring.box_kind(config.box), self._bench.runner, wiring.clients()

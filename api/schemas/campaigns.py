@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
 
 from api.schemas.common import PRINTABLE, EndpointName, Input, Name, Output, PageQuery, Timestamp
-from lastbyte.domain.campaign import MAX_ROUNDS, CampaignState
+from lastbyte.domain.campaign import DEFAULT_EQUIVALENCE_PCT, MAX_ROUNDS, AaArms, CampaignState
 from lastbyte.ports import CampaignRecord
 from lastbyte.services.campaigns import CampaignRequest, eta_s
 
@@ -18,6 +18,14 @@ MAX_NAMES = 1000
 def _whole(value: Any) -> Any:
     # JSON has one kind of number: 10.0 is 10 there. Strings and booleans are not numbers.
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _number(value: Any) -> Any:
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _aa(value: Any) -> Any:
+    return AaArms.BASELINE if value is True else AaArms.OFF if value is False else value
 
 
 WholeNumber = Annotated[int, BeforeValidator(_whole)]
@@ -61,6 +69,26 @@ class CampaignIn(Input):
         Field(default=None, description="Where to measure from; null: the default place.")
     )
 
+    aa: Annotated[AaArms, BeforeValidator(_aa)] = Field(
+        default=AaArms.OFF,
+        strict=False,
+        description="Run the first H2 client (`baseline`, or true), or also the first H3 client (`both`), twice in "
+        "each round, as an arm `<client>@aa`: how far a client seems to differ from itself.",
+    )
+    max_rounds: WholeNumber | None = Field(
+        default=None,
+        ge=1,
+        le=MAX_ROUNDS,
+        description="Sequential stopping: a cell has at least `rounds` and goes on until its answer is known, up to "
+        "this many. Null: just `rounds`.",
+    )
+    target_width_pct: Annotated[float, BeforeValidator(_number)] | None = Field(
+        default=None, gt=0, le=1000, description="Width of a narrow enough interval in percent; null: 4."
+    )
+    equivalence_pct: Annotated[float, BeforeValidator(_number)] = Field(
+        default=DEFAULT_EQUIVALENCE_PCT, gt=0, le=100, description="Differences up to this much count as none."
+    )
+
     def to_request(self) -> CampaignRequest:
         """For the use case."""
         return CampaignRequest(
@@ -71,6 +99,10 @@ class CampaignIn(Input):
             name=self.name.strip(),
             seed=self.seed,
             vantage=self.vantage,
+            aa=self.aa,
+            max_rounds=self.max_rounds,
+            target_width_pct=self.target_width_pct,
+            equivalence_pct=self.equivalence_pct,
         )
 
 
@@ -102,14 +134,21 @@ class CampaignOut(Output):
     profiles: list[str]
     clients: list[str]
     rounds: int
+    max_rounds: int | None
+    target_width_pct: float | None
+    equivalence_pct: float
+    aa: AaArms
     seed: int
     vantage: str
     cells_planned: int
     cells_done: int
-    trials_planned: int = Field(description="The warm-up rounds included.")
+    trials_planned: int = Field(description="At most, the warm-up rounds included.")
     trials_done: int = Field(description="Stored trials, failed ones too.")
     trials_failed: int
-    progress: float = Field(ge=0, le=1, description="trials_done / trials_planned.")
+    rounds_saved: int = Field(description="Rounds that cells did not need, over all cells.")
+    trials_saved: int = Field(description="Trials of those rounds.")
+    waiting_for: list[str] = Field(description="Why some cells must wait; empty when none must.")
+    progress: float = Field(ge=0, le=1, description="(trials_done + trials_saved) / trials_planned.")
     eta_s: float | None = Field(description="Seconds left; null until it is known, or when cancelled.")
     source: dict[str, Any] | None = Field(
         default=None, description="Where an imported campaign came from; null: it was measured here."
@@ -131,6 +170,10 @@ class CampaignOut(Output):
             profiles=list(spec.profile_names),
             clients=list(spec.client_ids),
             rounds=spec.rounds,
+            max_rounds=spec.max_rounds,
+            target_width_pct=spec.target_width_pct,
+            equivalence_pct=spec.equivalence_pct,
+            aa=spec.aa,
             seed=spec.seed,
             vantage=spec.vantage,
             cells_planned=progress.cells_planned,
@@ -138,7 +181,10 @@ class CampaignOut(Output):
             trials_planned=progress.trials_planned,
             trials_done=progress.trials_done,
             trials_failed=progress.trials_failed,
-            progress=progress.trials_done / progress.trials_planned,
+            rounds_saved=progress.rounds_saved,
+            trials_saved=progress.trials_saved,
+            waiting_for=list(progress.waiting_for),
+            progress=(progress.trials_done + progress.trials_saved) / progress.trials_planned,
             eta_s=eta_s(campaign),
             source=dict(campaign.source) if campaign.source is not None else None,
             links=CampaignLinks(self=url, trials=f"{url}/trials", heatmap=f"{url}/heatmap", cancel=f"{url}/cancel"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 from pydantic import Field
@@ -80,6 +81,14 @@ class CellOut(Output):
     unproven_reason: str | None
     left_out: int = Field(description="Successful trials of the two clients that are kept out of the comparison.")
     left_out_reasons: dict[str, int] = Field(description="Why, with how many each.")
+    aa_floor_pct: float | None = Field(
+        description="By how much a client seems to differ from itself here; null without an A/A arm."
+    )
+    aa_biased: bool = Field(description="The A/A comparison leaves out zero: the measurement prefers an arm.")
+    below_floor: bool = Field(description="The difference is no larger than the A/A floor.")
+    near_ceiling: list[str] = Field(
+        description="Clients whose rate is within a factor of two of the most they can do on that machine."
+    )
 
     @classmethod
     def of(cls, item: HeatmapCell) -> CellOut:
@@ -103,8 +112,12 @@ class CellOut(Output):
             candidate=ArmOut.of(item.candidate),
             proof=_proof(item),
             unproven_reason=item.unproven_reason,
-            left_out=sum(item.left_out.values()),
-            left_out_reasons=dict(item.left_out),
+            left_out=item.left_out,
+            left_out_reasons=dict(item.left_out_reasons),
+            aa_floor_pct=_finite(item.aa_floor_pct),
+            aa_biased=item.aa_biased,
+            below_floor=item.below_floor,
+            near_ceiling=list(item.near_ceiling),
         )
 
 
@@ -148,6 +161,10 @@ class HeatmapOut(Output):
             origin_note=heatmap.origin_note,
             providers=[ProviderOut.of(provider) for provider in heatmap.providers],
         )
+
+
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and math.isfinite(number) else None
 
 
 def _proof(item: HeatmapCell) -> CellProofOut | None:

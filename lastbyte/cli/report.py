@@ -59,7 +59,8 @@ def print_tables(console: Console, job: OneShot, results: list[CellResult]) -> N
                 difference = _difference(result.against(baseline.id, client.id))
                 console.print(f"  {client.id} against {baseline.id}: {difference}", highlight=False, soft_wrap=True)
         for reason, count in result.left_out().most_common():
-            console.print(f"  [yellow]left out:[/] {count} trials. {reason}", highlight=False, soft_wrap=True)
+            trials = "1 trial" if count == 1 else f"{count} trials"
+            console.print(f"  [yellow]left out:[/] {trials} ({reason})", highlight=False, soft_wrap=True)
         console.print(f"  [dim]{_link(result)}[/]\n", highlight=False, soft_wrap=True)
 
 

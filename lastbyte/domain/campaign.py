@@ -12,6 +12,8 @@ from lastbyte.domain.errors import InvalidInput
 
 MAX_ROUNDS = 1000
 MAX_TRIALS = 1_000_000
+MIN_ROUNDS_TO_STOP = 6
+"""Fewer pairs give no verdict (``lastbyte.stats.paired``)."""
 
 
 class CampaignState(enum.StrEnum):
@@ -37,6 +39,31 @@ class CellState(enum.StrEnum):
     CANCELLED = "cancelled"
 
 
+class AaArms(enum.StrEnum):
+    """Which clients run twice in each round, to show how far a client seems to differ from itself."""
+
+    OFF = "off"
+    BASELINE = "baseline"
+    """The first H2 client."""
+    BOTH = "both"
+    """The first H2 and the first H3 client."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoppingRule:
+    """When a cell has enough rounds (``lastbyte.stats.sequential``)."""
+
+    min_rounds: int
+    max_rounds: int
+    target_width_pct: float
+    """Stop when the interval is at most so wide from end to end, in percent."""
+    equivalence_pct: float
+
+
+DEFAULT_EQUIVALENCE_PCT = 3.0
+DEFAULT_TARGET_WIDTH_PCT = 4.0
+
+
 @dataclass(frozen=True, slots=True)
 class CampaignSpec:
     """What a user asks for."""
@@ -46,10 +73,30 @@ class CampaignSpec:
     profile_names: tuple[str, ...]
     client_ids: tuple[str, ...]
     rounds: int
-    """Counted rounds per cell; the warm-up round comes on top."""
+    """Counted rounds per cell; the warm-up round comes on top. With ``max_rounds``: the least, at the first look."""
     seed: int
     """Seed of the order of arms; the same seed gives the same order."""
     vantage: str = "local"
+    aa: AaArms = AaArms.OFF
+    max_rounds: int | None = None
+    """Sequential stopping: rounds go on until the answer is known, up to this many. None: just ``rounds``."""
+    target_width_pct: float | None = None
+    """Width of the interval that is narrow enough, in percent; None: 4, where ``max_rounds`` is set."""
+    equivalence_pct: float = DEFAULT_EQUIVALENCE_PCT
+    """Differences up to this much, either way, count as none."""
+
+    @property
+    def most_rounds(self) -> int:
+        """Counted rounds that a cell can have."""
+        return self.rounds if self.max_rounds is None else self.max_rounds
+
+    @property
+    def stopping(self) -> StoppingRule | None:
+        """When cells may end before ``most_rounds``; None: never."""
+        if self.max_rounds is None or self.max_rounds <= self.rounds:
+            return None
+        width = DEFAULT_TARGET_WIDTH_PCT if self.target_width_pct is None else self.target_width_pct
+        return StoppingRule(self.rounds, self.max_rounds, width, self.equivalence_pct)
 
     @property
     def cells_planned(self) -> int:
@@ -58,8 +105,8 @@ class CampaignSpec:
 
     @property
     def trials_planned(self) -> int:
-        """Number of trials, the warm-up round included."""
-        return self.cells_planned * len(self.client_ids) * (self.rounds + 1)
+        """Number of trials at most, the warm-up round included."""
+        return self.cells_planned * len(self.client_ids) * (self.most_rounds + 1)
 
     def validate(self) -> None:
         """Raise InvalidInput naming the field when the spec can't be run."""
@@ -74,6 +121,7 @@ class CampaignSpec:
                 raise InvalidInput(field, "names the same one twice.", "Name each once.")
         if not 1 <= self.rounds <= MAX_ROUNDS:
             raise InvalidInput("rounds", f"{self.rounds} is out of range.", f"Use 1 to {MAX_ROUNDS}.")
+        self._validate_stopping()
         if not 0 <= self.seed < 2**63:
             raise InvalidInput("seed", f"{self.seed} is out of range.", "Use 0 to 2^63-1.")
         if self.trials_planned > MAX_TRIALS:
@@ -81,6 +129,30 @@ class CampaignSpec:
                 "rounds",
                 f"the campaign would have {self.trials_planned} trials.",
                 f"Keep endpoints x profiles x clients x (rounds + 1) at or below {MAX_TRIALS}.",
+            )
+
+    def _validate_stopping(self) -> None:
+        if not 0 < self.equivalence_pct <= 100:
+            raise InvalidInput(
+                "equivalence_pct", f"{self.equivalence_pct:g} is out of range.", "Use above 0 to 100 percent."
+            )
+        if self.target_width_pct is not None and not 0 < self.target_width_pct <= 1000:
+            raise InvalidInput(
+                "target_width_pct", f"{self.target_width_pct:g} is out of range.", "Use above 0 to 1000 percent."
+            )
+        if self.max_rounds is None:
+            if self.target_width_pct is not None:
+                raise InvalidInput("target_width_pct", "needs max_rounds.", "Say how many rounds there may be at most.")
+            return
+        if not self.rounds <= self.max_rounds <= MAX_ROUNDS:
+            raise InvalidInput(
+                "max_rounds", f"{self.max_rounds} is out of range.", f"Use rounds ({self.rounds}) to {MAX_ROUNDS}."
+            )
+        if self.max_rounds > self.rounds and self.rounds < MIN_ROUNDS_TO_STOP:
+            raise InvalidInput(
+                "rounds",
+                f"{self.rounds} are too few to look at a cell for the first time.",
+                f"Use {MIN_ROUNDS_TO_STOP} or more with max_rounds.",
             )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lastbyte.domain.errors import UnknownName
 
@@ -71,6 +71,20 @@ class Client:
     def times_whole_process(self) -> bool:
         """True when TTLB is the process's wall time, so it can't be compared with a client that reports its own."""
         return self.parser == Parser.WALL
+
+
+AA_SUFFIX = "@aa"
+"""Ends the id of an arm that is another arm's client once more."""
+
+
+def again(client: Client) -> Client:
+    """The same client as an arm of its own, to be compared with itself (A/A)."""
+    return replace(client, id=f"{client.id}{AA_SUFFIX}", title=f"{client.title}, once more")
+
+
+def is_aa(client_id: str) -> bool:
+    """True for an arm that ``again`` made."""
+    return client_id.endswith(AA_SUFFIX)
 
 
 @dataclass(frozen=True, slots=True)

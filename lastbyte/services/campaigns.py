@@ -6,12 +6,13 @@ import logging
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol as Shape
+from typing import TypeVar
 
-from lastbyte.domain.campaign import CampaignSpec, CampaignState
-from lastbyte.domain.client import expand_clients
+from lastbyte.domain.campaign import DEFAULT_EQUIVALENCE_PCT, AaArms, CampaignSpec, CampaignState
+from lastbyte.domain.client import Client, Protocol, again, expand_clients
 from lastbyte.domain.endpoint import Endpoint, endpoint_for_url
-from lastbyte.domain.errors import Conflict, QueueUnavailable, UnknownName
+from lastbyte.domain.errors import Conflict, InvalidInput, QueueUnavailable, UnknownName
 from lastbyte.ports import CampaignPlan, CampaignRecord, CampaignStore, Catalogue, CellQueue, VantageStore
 
 logger = logging.getLogger(__name__)
@@ -36,6 +37,10 @@ class CampaignRequest:
     """None: one is drawn, and stored."""
     vantage: str | None = None
     """None: the default one."""
+    aa: AaArms = AaArms.OFF
+    max_rounds: int | None = None
+    target_width_pct: float | None = None
+    equivalence_pct: float = DEFAULT_EQUIVALENCE_PCT
 
 
 class Campaigns:
@@ -69,7 +74,7 @@ class Campaigns:
         profiles = [
             _pick(f"profiles.{index}", "profile", name, known_profiles) for index, name in enumerate(request.profiles)
         ]
-        clients = expand_clients(request.clients, self._catalogue.clients())
+        clients = with_aa_arms(expand_clients(request.clients, self._catalogue.clients()), request.aa)
         vantage = request.vantage or self._default_vantage
         if vantage != self._default_vantage:
             known = [seen.vantage.name for seen in self._vantages.vantages()]
@@ -83,6 +88,10 @@ class Campaigns:
             rounds=request.rounds,
             seed=secrets.randbelow(SEED_LIMIT) if request.seed is None else request.seed,
             vantage=vantage,
+            aa=request.aa,
+            max_rounds=request.max_rounds,
+            target_width_pct=request.target_width_pct,
+            equivalence_pct=request.equivalence_pct,
         )
         spec.validate()
         return CampaignPlan(spec, tuple(endpoints), tuple(profiles), tuple(clients), self._timeout_s)
@@ -106,8 +115,23 @@ class Campaigns:
         return self._store.get(campaign_id)
 
 
+def with_aa_arms(clients: Sequence[Client], aa: AaArms) -> list[Client]:
+    """The arms with those that run twice added at the end. Raises InvalidInput when there is none to run twice."""
+    if aa is AaArms.OFF:
+        return list(clients)
+    twice = []
+    for protocol in (Protocol.H2, Protocol.H3) if aa is AaArms.BOTH else (Protocol.H2,):
+        first = next((client for client in clients if client.protocol is protocol), None)
+        if first is None:
+            raise InvalidInput("aa", f"there is no {protocol} client to run twice.", "Add one to clients.")
+        twice.append(again(first))
+    return [*clients, *twice]
+
+
 def eta_s(campaign: CampaignRecord) -> float | None:
     """Seconds until the campaign is done: mean time per trial so far x trials left, shared by its busy workers.
+
+    With sequential stopping the trials left are the most there can be; those that cells saved are taken off.
 
     None until a trial is stored, and for a cancelled campaign; 0 when it is done. Only time during which a worker
     held a cell counts, so an hour with the workers off does not stretch the estimate.
@@ -118,7 +142,7 @@ def eta_s(campaign: CampaignRecord) -> float | None:
     if campaign.state is CampaignState.CANCELLED or progress.trials_done == 0:
         return None
     per_trial_s = progress.busy_s / progress.trials_done
-    left = progress.trials_planned - progress.trials_done
+    left = progress.trials_planned - progress.trials_done - progress.trials_saved
     return per_trial_s * left / max(1, progress.cells_running)
 
 
@@ -142,7 +166,7 @@ def _pick_endpoints(names: Sequence[str], known: Sequence[Endpoint]) -> list[End
     ]
 
 
-class _Sized(Protocol):
+class _Sized(Shape):
     def __len__(self) -> int: ...
 
 

@@ -8,20 +8,21 @@ machine were out of tolerance is left out of its cell's comparison, and the cell
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from statistics import median
 
-from lastbyte.domain.campaign import CampaignState
-from lastbyte.domain.client import Client, Protocol
+from lastbyte.domain.campaign import DEFAULT_EQUIVALENCE_PCT, CampaignState
+from lastbyte.domain.client import AA_SUFFIX, Client, Protocol
 from lastbyte.domain.endpoint import Origin, size_order
 from lastbyte.domain.errors import InvalidInput, UnknownName
 from lastbyte.domain.profile import Profile
 from lastbyte.ports import CampaignStore, CellProof, CellRecord, Outcome, ResultStore
+from lastbyte.services.stopping import confidence_of, counted_times
+from lastbyte.stats.floor import Floor, noise_floor, with_floor
 from lastbyte.stats.paired import Comparison, Verdict, compare, paired_rounds
-from lastbyte.stats.tolerance import cell_out_of_tolerance
+from lastbyte.stats.tolerance import cell_out_of_tolerance, labels_of
 
 TESTBED_NOTE = "Testbed: local stand-in servers behind a shaped link, not the providers of the Internet."
 PRODUCTION_NOTE = "Production: real servers on the Internet behind a shaped link."
@@ -55,8 +56,31 @@ class HeatmapCell:
     candidate: ArmSummary
     rtt_achieved_ms: float | None
     unproven_reason: str | None
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """Successful trials of the two arms that are kept out of the comparison: how many, by reason."""
+    left_out: int = 0
+    """Successful trials of the two arms that are kept out of the comparison."""
+    left_out_reasons: Mapping[str, int] = field(default_factory=dict)
+    """Why, in a word or two, with how many each; a trial may have several reasons."""
+    aa_floor_pct: float | None = None
+    """By how much a client seems to differ from itself here; None without an A/A arm or below six rounds."""
+    aa_biased: bool = False
+    """The client differs from itself: the interval of the A/A comparison leaves out zero."""
+    below_floor: bool = False
+    """The difference is no larger than the floor."""
+    near_ceiling: tuple[str, ...] = ()
+    """Arms whose rate is within a factor of two of what their client can do on this machine at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How the cells of a campaign are judged."""
+
+    equivalence_pct: float = DEFAULT_EQUIVALENCE_PCT
+    confidence: float = 0.95
+    """Nominal level of the intervals; higher where cells stop by themselves (``lastbyte.stats.sequential``)."""
+
+
+DEFAULT_RULES = Rules()
+NEAR_CEILING = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +123,27 @@ class Heatmaps:
         cand = _arm("candidate", candidate, Protocol.H3, arms)
         cells = self._results.cells(campaign_id)
         by_cell: dict[int, list[Outcome]] = defaultdict(list)
-        for outcome in self._results.outcomes(campaign_id, [base, cand]):
+        wanted = [arm.id for arm in arms if arm.id in _with_aa(base, cand)]
+        for outcome in self._results.outcomes(campaign_id, wanted):
             by_cell[outcome.cell_id].append(outcome)
-        squares = [square(cell, by_cell[cell.cell_id], base, cand) for cell in cells]
+        spec = campaign.spec
+        rules = Rules(spec.equivalence_pct, confidence_of(spec.stopping))
+        squares = [square(cell, by_cell[cell.cell_id], base, cand, rules) for cell in cells]
         return Heatmap(campaign.id, campaign.state, base, cand, _note(cells), _by_provider(squares))
 
 
-def square(cell: CellRecord, outcomes: Sequence[Outcome], baseline: str, candidate: str) -> HeatmapCell:
+def square(
+    cell: CellRecord, outcomes: Sequence[Outcome], baseline: str, candidate: str, rules: Rules = DEFAULT_RULES
+) -> HeatmapCell:
     """One square from the counted trials of its cell."""
-    baseline_s, candidate_s = paired_rounds(_times(outcomes, baseline), _times(outcomes, candidate))
-    result = _compare(tuple(baseline_s), tuple(candidate_s))
-    reason = why_unproven(cell.proof, cell.profile) if outcomes else None
+    base, cand = counted_times(outcomes, baseline), counted_times(outcomes, candidate)
+    baseline_s, candidate_s = paired_rounds(base, cand)
+    result = _compare(tuple(baseline_s), tuple(candidate_s), rules)
+    floor = _floor(outcomes, baseline, candidate, rules)
+    if floor is not None and baseline != candidate:
+        result = with_floor(result, floor)
+    shown = [outcome for outcome in outcomes if outcome.client_id in (baseline, candidate)]
+    reason = why_unproven(cell.proof, cell.profile) if shown else None
     return HeatmapCell(
         cell=cell,
         n=result.n,
@@ -121,8 +155,43 @@ def square(cell: CellRecord, outcomes: Sequence[Outcome], baseline: str, candida
         candidate=_summary(outcomes, candidate),
         rtt_achieved_ms=median(cell.proof.rtt.samples_ms) if cell.proof and cell.proof.rtt.samples_ms else None,
         unproven_reason=reason,
-        left_out=_left_out(outcomes, {baseline, candidate}),
+        left_out=sum(o.kind == "ok" and bool(o.unproven_reason) for o in shown),
+        left_out_reasons=_left_out(shown),
+        aa_floor_pct=floor.floor_pct if floor else None,
+        aa_biased=floor.biased if floor else False,
+        below_floor=result.below_floor,
+        near_ceiling=tuple(_near_ceiling(cell.proof, shown)),
     )
+
+
+def _with_aa(*client_ids: str) -> set[str]:
+    return {name for client_id in client_ids for name in (client_id, f"{client_id}{AA_SUFFIX}")}
+
+
+def _floor(outcomes: Sequence[Outcome], baseline: str, candidate: str, rules: Rules) -> Floor | None:
+    """The noise floor from the arm that ran twice; with both arms twice, the larger of the two."""
+    floors = []
+    for client_id in (baseline, candidate):
+        pairs = paired_rounds(counted_times(outcomes, client_id), counted_times(outcomes, f"{client_id}{AA_SUFFIX}"))
+        if pairs[0]:
+            floors.append(_noise_floor(tuple(pairs[0]), tuple(pairs[1]), rules.confidence))
+    return max(floors, key=lambda floor: -1.0 if floor.floor_pct is None else floor.floor_pct, default=None)
+
+
+def _near_ceiling(proof: CellProof | None, outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Arms whose median rate is within a factor of two of what their client can do on that machine at all."""
+    ceilings = proof.machine.get("ceilings_mbit_s") if proof else None
+    if not isinstance(ceilings, Mapping):
+        return
+    for client_id in dict.fromkeys(outcome.client_id for outcome in outcomes):
+        ceiling = ceilings.get(client_id.removesuffix(AA_SUFFIX))
+        rates = [
+            o.body_bytes * 8e-6 / o.ttlb_s
+            for o in outcomes
+            if o.client_id == client_id and o.ttlb_s and o.body_bytes and not o.unproven_reason
+        ]
+        if isinstance(ceiling, int | float) and rates and median(rates) * NEAR_CEILING >= ceiling:
+            yield client_id
 
 
 def why_unproven(proof: CellProof | None, profile: Profile | None = None) -> str | None:
@@ -133,26 +202,20 @@ def why_unproven(proof: CellProof | None, profile: Profile | None = None) -> str
     return cell_out_of_tolerance(profile or Profile(""), rtt.requested_ms, rtt.samples_ms, rtt.lost) or None
 
 
-def _times(outcomes: Sequence[Outcome], client_id: str) -> dict[int, float]:
-    """TTLB in seconds by round, of the trials that count."""
-    return {
-        o.round_index: o.ttlb_s
-        for o in outcomes
-        if o.client_id == client_id and o.ttlb_s and o.ttlb_s > 0 and not o.unproven_reason
-    }
-
-
-def _left_out(outcomes: Sequence[Outcome], arms: AbstractSet[str]) -> dict[str, int]:
-    reasons = Counter(
-        o.unproven_reason for o in outcomes if o.client_id in arms and o.kind == "ok" and o.unproven_reason
-    )
+def _left_out(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    reasons = Counter(label for o in outcomes if o.kind == "ok" for label in labels_of(o.unproven_reason))
     return dict(reasons.most_common())
 
 
 @lru_cache(maxsize=4096)
-def _compare(baseline_s: tuple[float, ...], candidate_s: tuple[float, ...]) -> Comparison:
+def _compare(baseline_s: tuple[float, ...], candidate_s: tuple[float, ...], rules: Rules) -> Comparison:
     # A live heatmap is asked for every second or two, and most of its squares have not changed since.
-    return compare(baseline_s, candidate_s)
+    return compare(baseline_s, candidate_s, rules.equivalence_pct, rules.confidence)
+
+
+@lru_cache(maxsize=4096)
+def _noise_floor(first_s: tuple[float, ...], second_s: tuple[float, ...], confidence: float) -> Floor:
+    return noise_floor(first_s, second_s, confidence)
 
 
 def _summary(outcomes: Sequence[Outcome], client_id: str) -> ArmSummary:

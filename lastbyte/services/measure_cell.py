@@ -6,16 +6,20 @@ This is the same code for a Celery worker and for ``lastbyte measure``; they dif
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from lastbyte.domain.campaign import order_of_arms
 from lastbyte.domain.client import Client
+from lastbyte.domain.courtesy import GRANTED, Permission
+from lastbyte.domain.endpoint import Origin
 from lastbyte.domain.errors import ClientUnavailable, PathLost, ResolutionFailed
 from lastbyte.domain.trial import Failure, FailureKind, LinkProof, Observation, Trial
-from lastbyte.ports import CellPlan, CellProof, CellStore, ClientRunner, Resolver, Target
+from lastbyte.ports import CellPlan, CellProof, CellStore, ClientRunner, Outcome, Resolver, Target
 from lastbyte.services.link import Link
+from lastbyte.services.stopping import enough
 from lastbyte.stats.tolerance import trial_out_of_tolerance
 
 
@@ -40,27 +44,38 @@ def measure_cell(cell_id: int, worker: str, store: CellStore, bench: Bench, leas
     if plan is None:
         return False
     finished = False
+    run = CellRun(plan, bench, partial(store.reserve_request, cell_id, worker))
     try:
-        run = CellRun(plan, bench)
         store.store_proof(cell_id, worker, run.prove())
         for trial in run.trials():
             if not store.store_trial(cell_id, worker, trial):
                 return False
-        finished = not bench.stop.is_set()
+        finished = not bench.stop.is_set() and run.refused is None
         if finished:
-            store.finish(cell_id, worker)
+            store.finish(cell_id, worker, run.rounds_saved)
     finally:
         if not finished:
-            store.release(cell_id, worker)
+            refused = run.refused or Permission(granted=False)
+            store.release(cell_id, worker, refused.reason, refused.not_before)
     return finished
 
 
 class CellRun:
-    """The trials of one cell, as an iterator that does the measuring."""
+    """The trials of one cell, as an iterator that does the measuring.
 
-    def __init__(self, plan: CellPlan, bench: Bench) -> None:
+    ``ask`` is called before each fetch from a host that is not ours. There are no retries: a trial that failed is
+    stored as it ended, and the next one is the next arm's.
+    """
+
+    def __init__(self, plan: CellPlan, bench: Bench, ask: Callable[[], Permission] = lambda: GRANTED) -> None:
         self._plan = plan
         self._bench = bench
+        self._ask = ask
+        self._outcomes = list(plan.stored)
+        self.refused: Permission | None = None
+        """Why the trials ended early; None when nobody refused one."""
+        self.rounds_saved = 0
+        """Rounds that were not needed, once the trials have ended."""
         self._target: Target | None = None
         self._unresolved = ""
 
@@ -87,7 +102,7 @@ class CellRun:
         )
 
     def trials(self) -> Iterator[Trial]:
-        """Run what is left, round by round; ends early when ``stop`` is set."""
+        """Run what is left, round by round; ends early when ``stop`` is set, a fetch is refused, or enough is known."""
         plan = self._plan
         arms = {client.id: client for client in plan.clients}
         for round_index in range(plan.rounds + 1):
@@ -95,13 +110,52 @@ class CellRun:
             for position, client_id in enumerate(order):
                 if (round_index, client_id) in plan.done:
                     continue
-                if self._bench.stop.is_set():
+                if not self._may_go_on():
                     return
                 observation, proof = self._observe(arms[client_id])
                 if self._bench.stop.is_set():
                     return
                 reason = trial_out_of_tolerance(plan.profile, proof) if proof else ""
-                yield Trial(round_index, client_id, position, observation, proof, reason)
+                trial = Trial(round_index, client_id, position, observation, proof, reason)
+                self._remember(trial)
+                yield trial
+            if self._enough(round_index):
+                self.rounds_saved = plan.rounds - round_index
+                return
+
+    def _may_go_on(self) -> bool:
+        """False when told to stop or refused; waits for the minimum gap between fetches from one host."""
+        if self._bench.stop.is_set():
+            return False
+        if self._plan.endpoint.origin is Origin.TESTBED or self._target is None:
+            return True
+        permission = self._ask()
+        if not permission.granted:
+            self.refused = permission
+            return False
+        return not self._bench.stop.wait(permission.wait_s)
+
+    def _remember(self, trial: Trial) -> None:
+        if self._plan.stopping is None or trial.is_warmup:
+            return
+        timings, failure = trial.observation.timings, trial.observation.failure
+        self._outcomes.append(
+            Outcome(
+                self._plan.cell_id,
+                trial.round_index,
+                trial.client_id,
+                failure.kind.value if failure else "ok",
+                timings.ttlb_s if timings else None,
+                trial.unproven_reason,
+            )
+        )
+
+    def _enough(self, round_index: int) -> bool:
+        rule = self._plan.stopping
+        if rule is None or not rule.min_rounds <= round_index < rule.max_rounds:
+            return False
+        so_far = [outcome for outcome in self._outcomes if outcome.round_index <= round_index]
+        return enough(rule, self._plan.clients, so_far, round_index)
 
     def _observe(self, client: Client) -> tuple[Observation, LinkProof | None]:
         if self._target is None:

@@ -15,7 +15,7 @@ from lastbyte.domain.trial import Trial
 from lastbyte.ports import CellPlan, CellProof
 from lastbyte.services.measure_cell import Bench, CellRun
 from lastbyte.stats.paired import Comparison, Verdict, compare, paired_rounds
-from lastbyte.stats.tolerance import cell_out_of_tolerance
+from lastbyte.stats.tolerance import cell_out_of_tolerance, labels_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,12 @@ class CellResult:
         }
 
     def left_out(self, client_id: str | None = None) -> Counter[str]:
-        """Reasons of the successful trials that are kept out of comparisons, with how many each; None: of all arms."""
+        """Why successful trials are kept out of comparisons, in a word or two, with how many; None: of all arms."""
         return Counter(
-            t.unproven_reason
+            label
             for t in self.trials
-            if t.unproven_reason and t.observation.ok and not t.is_warmup and client_id in (None, t.client_id)
+            if t.observation.ok and not t.is_warmup and client_id in (None, t.client_id)
+            for label in labels_of(t.unproven_reason)
         )
 
     def median_ttlb_s(self, client_id: str) -> float | None:

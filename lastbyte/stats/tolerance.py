@@ -13,6 +13,7 @@ from lastbyte.stats.binomial import at_most, quantile
 OVERFLOW_LEVEL = 0.999
 """Drops above this quantile of the requested random loss are put down to a full queue."""
 PROBE_LOSS_LEVEL = 0.9999
+SEPARATOR = "; "
 
 
 def rtt_out_of_tolerance(requested_ms: float, samples_ms: Sequence[float], limits: Tolerances = DEFAULT) -> str:
@@ -77,23 +78,28 @@ def overflow_packets(counters: DirectionCounters, loss_pct: float) -> int:
 
 
 def trial_out_of_tolerance(profile: Profile, proof: LinkProof, limits: Tolerances = DEFAULT) -> str:
-    """Why a trial can't be believed, all reasons in one line; empty when it can."""
+    """Why a trial can't be believed, all reasons in one line, each ``label: sentence``; empty when it can."""
     reasons = [
         _rcvbuf(proof, limits),
-        _loss("Downlink", profile.downlink, proof.downlink, limits),
-        _loss("Uplink", profile.uplink, proof.uplink, limits),
+        _loss("downlink", profile.downlink, proof.downlink, limits),
+        _loss("uplink", profile.uplink, proof.uplink, limits),
     ]
     if proof.host is not None:
         limited = profile.downlink.rate_mbit_s is not None or profile.uplink.rate_mbit_s is not None
         reasons += [_steal(proof.host, limits), _box(proof.host, limits) if limited else ""]
-    return " ".join(reason for reason in reasons if reason)
+    return SEPARATOR.join(reason for reason in reasons if reason)
+
+
+def labels_of(reason: str) -> list[str]:
+    """The labels in what ``trial_out_of_tolerance`` gave, to count trials by."""
+    return [part.partition(":")[0] for part in reason.split(SEPARATOR) if part]
 
 
 def _rcvbuf(proof: LinkProof, limits: Tolerances) -> str:
     lost, came = proof.udp_rcvbuf_errors, proof.downlink.sent_packets
     if lost <= limits.rcvbuf_errors_share * came:
         return ""
-    return f"The client's socket buffer lost {lost} of {came} packets."
+    return f"UDP buffer: the client's socket lost {lost} of {came} packets"
 
 
 def _loss(name: str, asked: Impairment, counters: DirectionCounters, limits: Tolerances) -> str:
@@ -102,17 +108,17 @@ def _loss(name: str, asked: Impairment, counters: DirectionCounters, limits: Tol
     offered, dropped = counters.offered_packets, counters.dropped_packets
     if at_most(dropped, offered, asked.loss_pct / 100) >= limits.loss_probability:
         return ""
-    return f"{name} lost {dropped} of {offered} packets where {asked.loss_pct:g} % was requested."
+    return f"{name} loss: {dropped} of {offered} packets where {asked.loss_pct:g} % was requested"
 
 
 def _steal(host: HostUse, limits: Tolerances) -> str:
     if host.steal_share <= limits.steal_share or host.steal_s < limits.steal_least_s:
         return ""
-    return f"The hypervisor took {host.steal_share:.1%} of the CPUs' time."
+    return f"CPU steal: the hypervisor took {host.steal_share:.1%} of the CPUs' time"
 
 
 def _box(host: HostUse, limits: Tolerances) -> str:
     share = host.box_cpu_share
     if share is None or host.elapsed_s < limits.box_least_s or share <= limits.box_cpu_share:
         return ""
-    return f"The box used {share:.0%} of a CPU and may not have kept its rate."
+    return f"box CPU: it used {share:.0%} of one and may not have kept its rate"

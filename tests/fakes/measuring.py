@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Self
 
 from lastbyte.domain.client import Client, ClientBuild, Protocol
+from lastbyte.domain.courtesy import GRANTED, Permission
 from lastbyte.domain.endpoint import Endpoint, Origin
 from lastbyte.domain.errors import PathLost, ResolutionFailed
 from lastbyte.domain.profile import Impairment, Profile
 from lastbyte.domain.trial import DirectionCounters, Failure, FailureKind, Observation, Timings, Trial
-from lastbyte.ports import CellPlan, CellProof, CounterSnapshot, HostReading, RttProbe, Target
+from lastbyte.ports import CellPlan, CellProof, CounterSnapshot, HostReading, Outcome, RttProbe, Target
 
 H2 = Client("fake-h2", "fake", Protocol.H2, "Fake over HTTP/2", ("{url}",), "curl-json")
 H3 = Client("fake-h3", "fake", Protocol.H3, "Fake over HTTP/3", ("{url}",), "curl-json")
@@ -165,15 +167,25 @@ class FakeStore:
         self.state = "pending"
         self.proof: CellProof | None = None
         self.cancelled = False
+        self.reserved = 0
+        self.permissions: list[Permission] = []
+        self.rounds_saved = 0
+        self.waiting: tuple[str, datetime | None] = ("", None)
 
     def claim(self, cell_id: int, worker: str, lease_s: float) -> CellPlan | None:
         if self.state in ("done", "cancelled") or (self.owner not in (None, worker)):
             return None
         self.owner, self.state = worker, "running"
         p = self.plan
-        return CellPlan(
-            p.cell_id, p.campaign_id, p.seed, p.rounds, p.endpoint, p.profile, p.clients, frozenset(self.trials)
-        )
+        return replace(p, done=frozenset(self.trials), stored=tuple(self._outcomes()))
+
+    def _outcomes(self) -> Iterator[Outcome]:
+        for trial in self.trials.values():
+            timings, failure = trial.observation.timings, trial.observation.failure
+            if not trial.is_warmup:
+                kind = failure.kind.value if failure else "ok"
+                ttlb_s = timings.ttlb_s if timings else None
+                yield Outcome(7, trial.round_index, trial.client_id, kind, ttlb_s, trial.unproven_reason)
 
     def extend_lease(self, cell_id: int, worker: str, lease_s: float) -> bool:
         return self.owner == worker
@@ -188,9 +200,13 @@ class FakeStore:
         self.trials.setdefault((trial.round_index, trial.client_id), trial)
         return True
 
-    def finish(self, cell_id: int, worker: str) -> None:
-        self.state, self.owner = "done", None
+    def reserve_request(self, cell_id: int, worker: str) -> Permission:
+        self.reserved += 1
+        return self.permissions.pop(0) if self.permissions else GRANTED
 
-    def release(self, cell_id: int, worker: str) -> None:
+    def finish(self, cell_id: int, worker: str, rounds_saved: int = 0) -> None:
+        self.state, self.owner, self.rounds_saved = "done", None, rounds_saved
+
+    def release(self, cell_id: int, worker: str, reason: str = "", not_before: datetime | None = None) -> None:
         if self.owner == worker:
-            self.state, self.owner = "pending", None
+            self.state, self.owner, self.waiting = "pending", None, (reason, not_before)

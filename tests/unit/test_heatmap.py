@@ -82,13 +82,13 @@ def test_an_impossible_time_is_left_out() -> None:
 
 def test_trials_out_of_tolerance_are_left_out_and_the_cell_says_how_many_and_why() -> None:
     outcomes = [ok(n, client, 1.0) for n in range(1, 9) for client in (BASE, CAND)]
-    outcomes += [Outcome(1, 9, BASE, "ok", 50.0, "stolen"), ok(9, CAND, 1.0)]
-    outcomes += [ok(10, BASE, 1.0), Outcome(1, 10, CAND, "ok", 50.0, "stolen")]
-    outcomes.append(Outcome(1, 11, CAND, "timeout", None, "stolen"))
+    outcomes += [Outcome(1, 9, BASE, "ok", 50.0, "CPU steal: much"), ok(9, CAND, 1.0)]
+    outcomes += [ok(10, BASE, 1.0), Outcome(1, 10, CAND, "ok", 50.0, "CPU steal: much")]
+    outcomes.append(Outcome(1, 11, CAND, "timeout", None, "CPU steal: much"))
     found = square(cell(proof(10, 10)), outcomes, BASE, CAND)
     assert found.n == 8
     assert found.diff_pct == 0
-    assert found.left_out == {"stolen": 2}
+    assert (found.left_out, found.left_out_reasons) == (2, {"CPU steal": 2})
     assert (found.baseline.n, found.candidate.n) == (9, 9)
     assert found.candidate.failures == 1, "a failure is never hidden"
     assert found.candidate.median_ttlb_ms == 1000

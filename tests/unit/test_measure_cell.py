@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import random
 import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
-from lastbyte.domain.campaign import order_of_arms
+from lastbyte.domain.campaign import StoppingRule, order_of_arms
+from lastbyte.domain.client import Client
+from lastbyte.domain.courtesy import GRANTED, Permission
+from lastbyte.domain.endpoint import Origin
 from lastbyte.domain.errors import PathLost, PathUnavailable
-from lastbyte.domain.trial import FailureKind
+from lastbyte.domain.trial import FailureKind, Observation, Timings
+from lastbyte.ports import Target
 from lastbyte.services.link import Link
 from lastbyte.services.measure_cell import Bench, measure_cell
 from tests.fakes.measuring import (
@@ -22,8 +31,11 @@ from tests.fakes.measuring import (
     FakeResolver,
     FakeRunner,
     FakeStore,
+    failing,
     plan,
 )
+
+PRODUCTION = replace(ENDPOINT, origin=Origin.PRODUCTION)
 
 
 def bench(
@@ -184,6 +196,94 @@ def test_a_trial_says_what_the_machine_did_meanwhile_and_why_it_is_not_believed(
     assert store.proof is not None
     assert store.proof.machine == {"kernel": "fake", "ca_file": None}
     assert meter.described == 1, "read once for each path"
+
+
+def test_a_failure_is_stored_as_it_ended_and_is_not_tried_again() -> None:
+    """The retry policy: there is none, and each trial has its one place in its round."""
+
+    class Failing(FakeRunner):
+        def run(self, client: Client, target: Target, prefix: Sequence[str], timeout_s: float) -> Observation:
+            super().run(client, target, prefix, timeout_s)
+            return failing(FailureKind.TIMEOUT)
+
+    store = FakeStore(plan(rounds=2))
+    the_bench, _, runner = bench(Failing())
+    assert measure_cell(7, "w", store, the_bench, 20)
+    assert len(runner.runs) == len(store.trials) == 6
+    assert all(t.observation.failure == failing(FailureKind.TIMEOUT).failure for t in store.trials.values())
+
+
+def test_the_testbed_is_our_own_and_nobody_is_asked() -> None:
+    store = FakeStore(plan())
+    measure_cell(7, "w", store, bench()[0], 20)
+    assert store.reserved == 0
+
+
+def test_a_production_host_is_asked_before_each_fetch() -> None:
+    store = FakeStore(replace(plan(rounds=2), endpoint=PRODUCTION))
+    the_bench, _, runner = bench()
+    assert measure_cell(7, "w", store, the_bench, 20)
+    assert store.reserved == len(runner.runs) == 6
+
+
+def test_a_refused_fetch_is_not_made_and_hands_the_cell_back_with_the_reason() -> None:
+    tomorrow = datetime(2030, 1, 2, tzinfo=UTC)
+    store = FakeStore(replace(plan(rounds=5), endpoint=PRODUCTION))
+    store.permissions = [GRANTED, GRANTED, Permission(False, reason="used up", not_before=tomorrow)]
+    the_bench, _, runner = bench()
+    assert not measure_cell(7, "w", store, the_bench, 20)
+    assert len(runner.runs) == len(store.trials) == 2
+    assert (store.state, store.waiting) == ("pending", ("used up", tomorrow))
+
+
+def test_the_minimum_gap_is_waited_for() -> None:
+    store = FakeStore(replace(plan(rounds=1), endpoint=PRODUCTION))
+    store.permissions = [Permission(True, wait_s=0.02)] * 4
+    started = time.monotonic()
+    measure_cell(7, "w", store, bench()[0], 20)
+    assert time.monotonic() - started >= 0.08
+
+
+STOPPING = StoppingRule(min_rounds=6, max_rounds=30, target_width_pct=4.0, equivalence_pct=3.0)
+
+
+def test_a_cell_ends_when_its_answer_is_known_and_says_what_it_saved() -> None:
+    store = FakeStore(replace(plan(rounds=30), stopping=STOPPING))
+    the_bench, _, runner = bench()
+    assert measure_cell(7, "w", store, the_bench, 20)
+    assert len(runner.runs) == 2 * 7, "the difference is the same in every round, so the first look suffices"
+    assert (store.state, store.rounds_saved) == ("done", 24)
+
+
+def test_a_cell_whose_answer_stays_open_runs_to_the_last_round() -> None:
+    generator = random.Random(5)  # noqa: S311
+
+    class Noisy(FakeRunner):
+        def run(self, client: Client, target: Target, prefix: Sequence[str], timeout_s: float) -> Observation:
+            seen = super().run(client, target, prefix, timeout_s)
+            return replace(seen, timings=Timings(0.1, 0.2, generator.uniform(0.5, 2.0)))
+
+    store = FakeStore(replace(plan(rounds=30), stopping=STOPPING))
+    the_bench, _, runner = bench(Noisy())
+    assert measure_cell(7, "w", store, the_bench, 20)
+    assert (len(runner.runs), store.rounds_saved) == (62, 0)
+
+
+@pytest.mark.parametrize("crashed_after", [3, 13, 14])
+def test_a_cell_that_is_taken_over_stops_where_it_would_have_stopped(crashed_after: int) -> None:
+    whole = FakeStore(replace(plan(rounds=30), stopping=STOPPING))
+    measure_cell(7, "w", whole, bench()[0], 20)
+    resumed = FakeStore(replace(plan(rounds=30), stopping=STOPPING))
+    resumed.trials = dict(list(whole.trials.items())[:crashed_after])
+    assert measure_cell(7, "other", resumed, bench()[0], 20)
+    assert (list(resumed.trials), resumed.rounds_saved) == (list(whole.trials), 24)
+
+
+def test_trials_out_of_tolerance_do_not_help_to_stop() -> None:
+    store = FakeStore(replace(plan(rounds=30), stopping=STOPPING))
+    the_bench = Bench(Link(FakePathFactory(), FakeMeter(steal_on=5)), FakeRunner(), FakeResolver(), threading.Event())
+    measure_cell(7, "w", store, the_bench, 20)
+    assert store.rounds_saved == 23, "one round more, since one had no pair"
 
 
 def test_a_cell_waits_for_a_calm_link_and_stores_how_often(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,9 +12,10 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from lastbyte.adapters.postgres import codec, paging
 from lastbyte.adapters.postgres.engine import transaction
-from lastbyte.adapters.postgres.models import CampaignArmRow, CampaignRow, CellRow, EndpointRow
-from lastbyte.domain.campaign import CampaignSpec, CampaignState, CellState
-from lastbyte.domain.endpoint import Endpoint
+from lastbyte.adapters.postgres.models import CampaignArmRow, CampaignRow, CellRow, ClientRow, EndpointRow
+from lastbyte.domain.campaign import AaArms, CampaignSpec, CampaignState, CellState
+from lastbyte.domain.client import Client, is_aa
+from lastbyte.domain.endpoint import Endpoint, Origin
 from lastbyte.domain.errors import InvalidInput, NotFound
 from lastbyte.ports import CampaignPlan, CampaignRecord, OpenCell, Progress, Slice
 
@@ -22,6 +23,9 @@ _OPEN_STATES = (CampaignState.QUEUED.value, CampaignState.RUNNING.value)
 
 _NEW_ENDPOINT = upsert(EndpointRow).on_conflict_do_nothing()
 """For URLs that were asked for without being in the catalogue; those that are there stay as they are."""
+
+_NEW_CLIENT = upsert(ClientRow).on_conflict_do_nothing()
+"""For A/A arms, which no catalogue lists."""
 
 _DISPATCHABLE = text("""
     SELECT waiting.id, waiting.vantage
@@ -32,6 +36,7 @@ _DISPATCHABLE = text("""
                 WHERE cells.vantage = open.vantage
                   AND campaigns.state IN ('queued', 'running')
                   AND cells.state IN ('pending', 'running')
+                  AND (cells.not_before IS NULL OR cells.not_before <= clock_timestamp())
                   AND (cells.state = 'pending' OR cells.lease_until < clock_timestamp())
                   AND (CAST(:campaign_id AS uuid) IS NULL OR cells.campaign_id = :campaign_id)
              ORDER BY cells.id
@@ -62,9 +67,16 @@ class PostgresCampaignStore:
                     "seed": spec.seed,
                     "vantage": spec.vantage,
                     "timeout_s": plan.timeout_s,
+                    "aa": spec.aa.value,
+                    "max_rounds": spec.max_rounds,
+                    "target_width_pct": spec.target_width_pct,
+                    "equivalence_pct": spec.equivalence_pct,
                 },
             )
             connection.execute(_NEW_ENDPOINT, [_unlisted(endpoint) for endpoint in plan.endpoints])
+            again = [_unlisted_client(client) for client in plan.clients if is_aa(client.id)]
+            if again:
+                connection.execute(_NEW_CLIENT, again)
             connection.execute(insert(CampaignArmRow), _arms_of(campaign_id, plan))
             connection.execute(insert(CellRow), _cells_of(campaign_id, plan))
         return str(campaign_id)
@@ -151,6 +163,17 @@ def _unlisted(endpoint: Endpoint) -> dict[str, Any]:
     return {**codec.endpoint_to_json(endpoint), "position": 0, "active": False}
 
 
+def _unlisted_client(client: Client) -> dict[str, Any]:
+    return {
+        "id": client.id,
+        "program": client.program,
+        "protocol": client.protocol.value,
+        "spec": codec.client_to_json(client),
+        "position": 0,
+        "active": False,
+    }
+
+
 def _arms_of(campaign_id: UUID, plan: CampaignPlan) -> list[dict[str, Any]]:
     return [
         {
@@ -174,7 +197,8 @@ def _cells_of(campaign_id: UUID, plan: CampaignPlan) -> list[dict[str, Any]]:
             "position": position,
             "endpoint": codec.endpoint_to_json(endpoint),
             "profile": codec.profile_to_json(profile),
-            "trials_planned": len(plan.clients) * (plan.spec.rounds + 1),
+            "host": endpoint.host if endpoint.origin is Origin.PRODUCTION else None,
+            "trials_planned": len(plan.clients) * (plan.spec.most_rounds + 1),
         }
         for position, (endpoint, profile) in enumerate(pairs)
     ]
@@ -188,6 +212,10 @@ def _campaigns() -> Select[*tuple[Any, ...]]:
         CampaignRow.endpoint_ids,
         CampaignRow.profile_names,
         CampaignRow.rounds,
+        CampaignRow.aa,
+        CampaignRow.max_rounds,
+        CampaignRow.target_width_pct,
+        CampaignRow.equivalence_pct,
         CampaignRow.seed,
         CampaignRow.vantage,
         CampaignRow.created_at,
@@ -207,6 +235,7 @@ def _records(connection: Connection, rows: Sequence[Row[Any]]) -> list[CampaignR
     ):
         arms[arm.campaign_id].append(arm.client_id)
     living = (CellRow.state == CellState.RUNNING.value) & (CellRow.lease_until >= func.clock_timestamp())
+    waiting = (CellRow.state == CellState.PENDING.value) & (CellRow.not_before > func.clock_timestamp())
     progress = {
         row.campaign_id: Progress(
             cells_planned=row.planned,
@@ -216,6 +245,9 @@ def _records(connection: Connection, rows: Sequence[Row[Any]]) -> list[CampaignR
             trials_failed=row.trials_failed,
             busy_s=row.busy_s,
             cells_running=row.running,
+            rounds_saved=row.rounds_saved,
+            trials_saved=row.trials_saved,
+            waiting_for=tuple(row.waiting_for or ()),
         )
         for row in connection.execute(
             select(
@@ -227,6 +259,9 @@ def _records(connection: Connection, rows: Sequence[Row[Any]]) -> list[CampaignR
                 func.sum(CellRow.trials_done).label("trials_done"),
                 func.sum(CellRow.trials_failed).label("trials_failed"),
                 func.sum(CellRow.busy_s).label("busy_s"),
+                func.sum(CellRow.rounds_saved).label("rounds_saved"),
+                func.sum(CellRow.trials_saved).label("trials_saved"),
+                func.array_agg(CellRow.waiting_for.distinct()).filter(waiting).label("waiting_for"),
             )
             .where(CellRow.campaign_id.in_(idents))
             .group_by(CellRow.campaign_id)
@@ -246,6 +281,10 @@ def _record(row: Row[Any], client_ids: tuple[str, ...], progress: Progress) -> C
             rounds=row.rounds,
             seed=row.seed,
             vantage=row.vantage,
+            aa=AaArms(row.aa),
+            max_rounds=row.max_rounds,
+            target_width_pct=row.target_width_pct,
+            equivalence_pct=row.equivalence_pct,
         ),
         state=CampaignState(row.state),
         created_at=row.created_at,

@@ -6,17 +6,20 @@ Locks are always taken campaign first, then cell; leases are judged by the datab
 from __future__ import annotations
 
 import hashlib
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, Engine, bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 
-from lastbyte.adapters.postgres import codec
+from lastbyte.adapters.postgres import codec, courtesy
 from lastbyte.adapters.postgres.engine import single_statement, transaction
+from lastbyte.domain.campaign import CampaignSpec
 from lastbyte.domain.client import ClientBuild
+from lastbyte.domain.courtesy import CourtesyBudget, Permission
 from lastbyte.domain.trial import Trial
-from lastbyte.ports import CellPlan, CellProof
+from lastbyte.ports import CellPlan, CellProof, Outcome
 
 _LOCK_CAMPAIGN = text(
     "SELECT id, state FROM campaigns WHERE id = (SELECT campaign_id FROM cells WHERE id = :cell_id) FOR NO KEY UPDATE"
@@ -24,10 +27,11 @@ _LOCK_CAMPAIGN = text(
 
 _CLAIM = text("""
     UPDATE cells
-       SET state = 'running', lease_owner = :worker,
+       SET state = 'running', lease_owner = :worker, waiting_for = NULL, not_before = NULL,
            lease_until = clock_timestamp() + make_interval(secs => :lease_s),
            started_at = coalesce(started_at, clock_timestamp()), progress_at = clock_timestamp()
      WHERE id = :cell_id
+       AND (not_before IS NULL OR not_before <= clock_timestamp())
        AND (state = 'pending'
             OR (state = 'running' AND (lease_owner = :worker OR lease_until < clock_timestamp())))
  RETURNING endpoint, profile
@@ -58,7 +62,7 @@ _UPSERT_BUILD = text("""
 
 _STORE_TRIAL = text("""
     WITH held AS (
-        SELECT id, campaign_id, (build_ids ->> :client_id)::bigint AS build_id
+        SELECT id, campaign_id, host, (build_ids ->> :client_id)::bigint AS build_id
           FROM cells
          WHERE id = :cell_id AND lease_owner = :worker AND state = 'running'
            FOR NO KEY UPDATE
@@ -81,12 +85,18 @@ _STORE_TRIAL = text("""
                progress_at = clock_timestamp()
           FROM inserted
          WHERE cells.id = inserted.cell_id
+    ), used AS (
+        UPDATE hosts SET bytes = bytes + :bytes_down, last_at = clock_timestamp()
+          FROM held CROSS JOIN inserted
+         WHERE hosts.host = held.host
     )
     SELECT EXISTS (SELECT FROM held)
 """).bindparams(bindparam("headers", type_=JSONB), bindparam("proof", type_=JSONB(none_as_null=True)))
 
 _FINISH_CELL = text("""
-    UPDATE cells SET state = 'done', lease_owner = NULL, lease_until = NULL, finished_at = clock_timestamp()
+    UPDATE cells SET state = 'done', lease_owner = NULL, lease_until = NULL, finished_at = clock_timestamp(),
+           rounds_saved = :rounds_saved,
+           trials_saved = CASE WHEN :rounds_saved > 0 THEN trials_planned - trials_done ELSE 0 END
      WHERE id = :cell_id AND lease_owner = :worker AND state = 'running'
  RETURNING id
 """)
@@ -98,7 +108,8 @@ _FINISH_CAMPAIGN = text("""
 """)
 
 _RELEASE = text("""
-    UPDATE cells SET state = 'pending', lease_owner = NULL, lease_until = NULL
+    UPDATE cells SET state = 'pending', lease_owner = NULL, lease_until = NULL,
+           waiting_for = :reason, not_before = CAST(:not_before AS timestamptz)
      WHERE id = :cell_id AND lease_owner = :worker AND state = 'running'
 """)
 
@@ -106,14 +117,17 @@ _RELEASE = text("""
 class PostgresCellStore:
     """``lastbyte.ports.CellStore``. Every method raises StoreUnavailable while the database can't be reached."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, budget: CourtesyBudget | None = None) -> None:
         self._engine = engine
+        self._budget = budget or CourtesyBudget()
 
     def claim(self, cell_id: int, worker: str, lease_s: float) -> CellPlan | None:
         """Take the cell; None when it is done, cancelled, unknown or held by another living worker."""
         with transaction(self._engine) as connection:
             campaign = connection.execute(_LOCK_CAMPAIGN, {"cell_id": cell_id}).one_or_none()
             if campaign is None or campaign.state in ("done", "cancelled"):
+                return None
+            if not courtesy.host_is_free(connection, cell_id, self._budget):
                 return None
             cell = connection.execute(_CLAIM, {"cell_id": cell_id, "worker": worker, "lease_s": lease_s}).one_or_none()
             if cell is None:
@@ -146,42 +160,75 @@ class PostgresCellStore:
         with single_statement(self._engine) as connection:
             return bool(connection.execute(_STORE_TRIAL, _trial_parameters(cell_id, worker, trial)).scalar_one())
 
-    def finish(self, cell_id: int, worker: str) -> None:
+    def reserve_request(self, cell_id: int, worker: str) -> Permission:
+        """Ask before each fetch from a host that is not ours; what is granted is counted at once."""
+        with transaction(self._engine) as connection:
+            return courtesy.reserve(connection, cell_id, worker, self._budget)
+
+    def finish(self, cell_id: int, worker: str, rounds_saved: int = 0) -> None:
         """Mark the cell done, and its campaign when it was the last one; nothing when the cell was lost."""
         with transaction(self._engine) as connection:
             # The campaign's lock makes one of two workers that finish the last two cells see the other's cell done.
             campaign = connection.execute(_LOCK_CAMPAIGN, {"cell_id": cell_id}).one_or_none()
             if campaign is None:
                 return
-            if connection.execute(_FINISH_CELL, {"cell_id": cell_id, "worker": worker}).one_or_none() is not None:
+            parameters = {"cell_id": cell_id, "worker": worker, "rounds_saved": rounds_saved}
+            if connection.execute(_FINISH_CELL, parameters).one_or_none() is not None:
                 connection.execute(_FINISH_CAMPAIGN, {"campaign_id": campaign.id})
 
-    def release(self, cell_id: int, worker: str) -> None:
-        """Hand the cell back unfinished, for any worker to take at once."""
+    def release(self, cell_id: int, worker: str, reason: str = "", not_before: datetime | None = None) -> None:
+        """Hand the cell back unfinished, for any worker to take at once or from ``not_before`` on."""
         with single_statement(self._engine) as connection:
-            connection.execute(_RELEASE, {"cell_id": cell_id, "worker": worker})
+            connection.execute(
+                _RELEASE,
+                {"cell_id": cell_id, "worker": worker, "reason": reason or None, "not_before": not_before},
+            )
 
 
 def _plan(connection: Connection, cell_id: int, campaign_id: UUID, endpoint: Any, profile: Any) -> CellPlan:
     campaign = connection.execute(
-        text("SELECT seed, rounds, timeout_s FROM campaigns WHERE id = :id"), {"id": campaign_id}
+        text(
+            "SELECT seed, rounds, max_rounds, target_width_pct, equivalence_pct, timeout_s"
+            " FROM campaigns WHERE id = :id"
+        ),
+        {"id": campaign_id},
     ).one()
+    spec = CampaignSpec(
+        "",
+        (),
+        (),
+        (),
+        campaign.rounds,
+        campaign.seed,
+        max_rounds=campaign.max_rounds,
+        target_width_pct=campaign.target_width_pct,
+        equivalence_pct=campaign.equivalence_pct,
+    )
     arms = connection.execute(
         text("SELECT client FROM campaign_arms WHERE campaign_id = :id ORDER BY position"), {"id": campaign_id}
     ).scalars()
-    done = connection.execute(
-        text("SELECT round_index, client_id FROM trials WHERE cell_id = :cell_id"), {"cell_id": cell_id}
-    )
+    stored = [
+        Outcome(*row)
+        for row in connection.execute(
+            text(
+                "SELECT cell_id, round_index, client_id, outcome, ttlb_s, coalesce(unproven_reason, '')"
+                " FROM trials WHERE cell_id = :cell_id"
+            ),
+            {"cell_id": cell_id},
+        )
+    ]
     return CellPlan(
         cell_id=cell_id,
         campaign_id=str(campaign_id),
         seed=campaign.seed,
-        rounds=campaign.rounds,
+        rounds=spec.most_rounds,
         endpoint=codec.endpoint_from_json(endpoint),
         profile=codec.profile_from_json(profile),
         clients=tuple(codec.client_from_json(arm) for arm in arms),
-        done=frozenset((row.round_index, row.client_id) for row in done),
+        done=frozenset((outcome.round_index, outcome.client_id) for outcome in stored),
         timeout_s=campaign.timeout_s,
+        stopping=spec.stopping,
+        stored=tuple(outcome for outcome in stored if outcome.round_index >= 1),
     )
 
 
@@ -224,5 +271,6 @@ def _trial_parameters(cell_id: int, worker: str, trial: Trial) -> dict[str, obje
         "remote_address": codec.storable(seen.remote_address),
         "headers": codec.storable_map(seen.headers),
         "proof": codec.link_proof_to_json(trial.proof),
+        "bytes_down": (trial.proof.downlink.sent_bytes if trial.proof else seen.body_bytes) or 0,
         "unproven_reason": codec.storable(trial.unproven_reason) or None,
     }

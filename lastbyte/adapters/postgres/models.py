@@ -8,7 +8,7 @@ Counters of progress live on the cell, never on the campaign: workers of one cam
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
@@ -134,6 +134,8 @@ class CampaignRow(Base):
     __table_args__ = (
         CheckConstraint("state IN ('queued', 'running', 'done', 'cancelled')", name="state"),
         CheckConstraint("rounds >= 1", name="rounds"),
+        CheckConstraint("max_rounds >= rounds", name="max_rounds"),
+        CheckConstraint("aa IN ('off', 'baseline', 'both')", name="aa"),
         Index(None, "created_at", "id"),
     )
 
@@ -143,6 +145,11 @@ class CampaignRow(Base):
     endpoint_ids: Mapped[list[str]] = mapped_column(ARRAY(Text))
     profile_names: Mapped[list[str]] = mapped_column(ARRAY(Text))
     rounds: Mapped[int]
+    """Counted rounds per cell; the least, where ``max_rounds`` is set."""
+    max_rounds: Mapped[int | None]
+    target_width_pct: Mapped[float | None]
+    equivalence_pct: Mapped[float] = mapped_column(server_default=text("3"))
+    aa: Mapped[str] = mapped_column(server_default=text("'off'"))
     seed: Mapped[int] = mapped_column(BigInteger)
     vantage: Mapped[str]
     timeout_s: Mapped[float]
@@ -172,6 +179,7 @@ class CellRow(Base):
         UniqueConstraint("campaign_id", "endpoint_id", "profile_name", "vantage"),
         CheckConstraint("state IN ('pending', 'running', 'done', 'cancelled')", name="state"),
         CheckConstraint("trials_failed <= trials_done", name="counters"),
+        Index("ix_cells_host", "host", postgresql_where=text("state = 'running' AND host IS NOT NULL")),
         Index("ix_cells_open", "vantage", "id", postgresql_where=text("state IN ('pending', 'running')")),
     )
 
@@ -187,7 +195,15 @@ class CellRow(Base):
     lease_owner: Mapped[str | None]
     lease_until: Mapped[datetime | None]
     """By the database's clock: workers' clocks may differ."""
+    host: Mapped[str | None]
+    """Host that must be treated with courtesy; null: one of our own."""
+    waiting_for: Mapped[str | None]
+    """Why it is not measured before ``not_before``."""
+    not_before: Mapped[datetime | None]
     trials_planned: Mapped[int]
+    """At most; a cell that needs fewer rounds says in ``trials_saved`` how many it left out."""
+    rounds_saved: Mapped[int] = mapped_column(server_default=text("0"))
+    trials_saved: Mapped[int] = mapped_column(server_default=text("0"))
     trials_done: Mapped[int] = mapped_column(server_default=text("0"))
     """Stored trials, failed ones too."""
     trials_failed: Mapped[int] = mapped_column(server_default=text("0"))
@@ -200,6 +216,19 @@ class CellRow(Base):
     """Client id -> client_builds.id, given to each trial as it is stored."""
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
+
+
+class HostRow(Base):
+    """What was asked of a host that is not ours, on its last day of use (UTC)."""
+
+    __tablename__ = "hosts"
+
+    host: Mapped[str] = mapped_column(primary_key=True)
+    day: Mapped[date]
+    requests: Mapped[int] = mapped_column(BigInteger)
+    bytes: Mapped[int] = mapped_column(BigInteger)
+    last_at: Mapped[datetime | None]
+    """End of the last fetch."""
 
 
 class TrialRow(Base):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import datetime
 
 import pytest
 
@@ -38,9 +39,9 @@ class Outage(FakeStore):
         self._reach()
         return super().extend_lease(cell_id, worker, lease_s)
 
-    def release(self, cell_id: int, worker: str) -> None:
+    def release(self, cell_id: int, worker: str, reason: str = "", not_before: datetime | None = None) -> None:
         self._reach()
-        super().release(cell_id, worker)
+        super().release(cell_id, worker, reason, not_before)
 
 
 @pytest.fixture(autouse=True)
