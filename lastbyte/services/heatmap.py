@@ -18,7 +18,7 @@ from lastbyte.domain.client import AA_SUFFIX, Client, Protocol
 from lastbyte.domain.endpoint import Origin, size_order
 from lastbyte.domain.errors import InvalidInput, UnknownName
 from lastbyte.domain.profile import Profile
-from lastbyte.ports import CampaignStore, CellProof, CellRecord, Outcome, ResultStore
+from lastbyte.ports import CampaignRecord, CampaignStore, CellProof, CellRecord, Outcome, ResultStore
 from lastbyte.services.stopping import confidence_of, counted_times
 from lastbyte.stats.floor import Floor, noise_floor, with_floor
 from lastbyte.stats.paired import Comparison, Verdict, compare, paired_rounds
@@ -27,6 +27,7 @@ from lastbyte.stats.tolerance import cell_out_of_tolerance, labels_of
 TESTBED_NOTE = "Testbed: local stand-in servers behind a shaped link, not the providers of the Internet."
 PRODUCTION_NOTE = "Production: real servers on the Internet behind a shaped link."
 MIXED_NOTE = "Testbed and production endpoints together; each provider says which it is."
+IMPORTED_NOTE = "Imported: measured elsewhere, by other programs; nothing proves the link of these results."
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ class Heatmaps:
         spec = campaign.spec
         rules = Rules(spec.equivalence_pct, confidence_of(spec.stopping))
         squares = [square(cell, by_cell[cell.cell_id], base, cand, rules) for cell in cells]
-        return Heatmap(campaign.id, campaign.state, base, cand, _note(cells), _by_provider(squares))
+        return Heatmap(campaign.id, campaign.state, base, cand, _note(campaign, cells), _by_provider(squares))
 
 
 def square(
@@ -259,7 +260,16 @@ def _place(item: HeatmapCell) -> tuple[float, float, float, str]:
     return (size_order(item.cell.endpoint.size_label), profile.loss_pct, profile.extra_rtt_ms, item.cell.endpoint.id)
 
 
-def _note(cells: Sequence[CellRecord]) -> str:
+def _is_foreign(source: object) -> bool:
+    """Whether results were imported from files, be it by way of a capsule."""
+    if not isinstance(source, Mapping):
+        return False
+    return source.get("kind") == "import" or _is_foreign(source.get("original"))
+
+
+def _note(campaign: CampaignRecord, cells: Sequence[CellRecord]) -> str:
+    if _is_foreign(campaign.source):
+        return IMPORTED_NOTE
     origins = {cell.endpoint.origin for cell in cells}
     if origins == {Origin.TESTBED}:
         return TESTBED_NOTE
