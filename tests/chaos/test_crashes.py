@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import time
 from collections.abc import Iterator
@@ -45,6 +46,13 @@ def find(stack: Stack, *words: str) -> list[psutil.Process]:
     return found
 
 
+def kill(processes: list[psutil.Process]) -> None:
+    """Kill -9; one that dies with another before its turn is dead too."""
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+
+
 def under_way(stack: Stack, ident: str, trials: int = 10) -> None:
     """Wait until the campaign has measured something."""
 
@@ -65,9 +73,7 @@ def assert_complete(stack: Stack, ident: str) -> None:
 def test_a_killed_worker_costs_at_most_the_trial_under_way(stack: Stack) -> None:
     ident = stack.post(name="worker killed", **CAMPAIGN)["id"]
     under_way(stack, ident)
-    for process in find(stack, "-m worker"):
-        if "worker.beat" not in " ".join(process.cmdline()):
-            process.kill()
+    kill([process for process in find(stack, "-m worker") if "worker.beat" not in " ".join(process.cmdline())])
     assert_complete(stack, ident)
 
 
@@ -75,15 +81,14 @@ def test_postgresql_may_be_killed_while_measuring(stack: Stack) -> None:
     ident = stack.post(name="postgresql killed", **CAMPAIGN)["id"]
     under_way(stack, ident)
     servers = [process for process in descendants(stack) if process.name() == "postgres"]
-    min(servers, key=lambda process: process.create_time()).kill()
+    kill([min(servers, key=lambda process: process.create_time())])
     assert_complete(stack, ident)
 
 
 def test_valkey_may_be_killed_while_measuring(stack: Stack) -> None:
     ident = stack.post(name="valkey killed", **CAMPAIGN)["id"]
     under_way(stack, ident)
-    for process in find(stack, "valkey-server"):
-        process.kill()
+    kill(find(stack, "valkey-server"))
     assert_complete(stack, ident)
 
 
@@ -93,8 +98,7 @@ def test_the_box_may_be_killed_while_measuring(stack: Stack) -> None:
     guests = find(stack, "linux.uml")
     if not guests:
         pytest.skip("this kernel has netem: the box is no process that could be killed")
-    for guest in guests:
-        guest.kill()
+    kill(guests)
     assert_complete(stack, ident)
     kinds = {t["outcome"] for t in stack.trials(ident)} - {"ok"}
     assert kinds <= {"path-lost"}, "the death of the link was blamed on the endpoint"
@@ -103,8 +107,7 @@ def test_the_box_may_be_killed_while_measuring(stack: Stack) -> None:
 def test_the_testbed_may_be_killed_while_measuring(stack: Stack) -> None:
     ident = stack.post(name="testbed killed", **CAMPAIGN)["id"]
     under_way(stack, ident)
-    for process in find(stack, "-m testbed"):
-        process.kill()
+    kill(find(stack, "-m testbed"))
     assert_complete(stack, ident)
     late = [t for t in stack.trials(ident) if t["round"] >= 10 and t["endpoint"] == "testbed-nginx-100KB"]
     assert late
