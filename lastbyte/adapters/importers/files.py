@@ -33,7 +33,7 @@ def read_text(file: Path) -> str:
         size = file.stat().st_size
         if size > MAX_FILE_BYTES:
             raise Unreadable("", f"is {size} bytes long; samples are far smaller.")
-        return file.read_text(encoding="utf-8-sig")
+        return file.read_bytes().decode("utf-8-sig")  # line ends as they are: a CSV may be cut within one
     except UnicodeDecodeError as exc:
         raise Unreadable(f"byte {exc.start}", "is not UTF-8 text.") from exc
     except OSError as exc:
@@ -50,7 +50,7 @@ def parse_json(text: str) -> Any:
         raise Unreadable("", "holds half of a surrogate pair, which is no character.") from exc
     except json.JSONDecodeError as exc:
         end = text.rstrip()
-        cut = " The file looks truncated." if exc.pos >= len(end) else ""
+        cut = " The file looks truncated." if exc.pos >= len(end) or end[-1] not in "]}" else ""
         raise Unreadable(f"line {exc.lineno} column {exc.colno}", f"is not JSON: {exc.msg}.{cut}") from exc
     except RecursionError as exc:
         raise Unreadable("line 1", "is nested too deeply.") from exc

@@ -16,7 +16,7 @@ from typing import Any
 from lastbyte.adapters.importers.files import Unreadable
 from lastbyte.adapters.importers.timings import is_network, profile_of
 from lastbyte.adapters.importers.trial_lines import trial_from_values
-from lastbyte.domain.client import Client
+from lastbyte.domain.client import AA_SUFFIX, Client, again, is_aa
 from lastbyte.domain.endpoint import Endpoint, endpoint_for_url
 from lastbyte.domain.errors import InvalidInput
 from lastbyte.domain.profile import Profile
@@ -29,7 +29,7 @@ FORMAT = "trials-csv"
 COLUMNS = (
     "id", "cell_id", "endpoint", "profile", "client", "round", "position", "warmup", "started_at", "outcome",
     "failure_detail", "handshake_ms", "ttfb_ms", "ttlb_ms", "elapsed_ms", "exit_code", "http_status", "http_version",
-    "body_bytes", "remote_address", "client_version", "client_sha256",
+    "body_bytes", "remote_address", "client_version", "client_sha256", "unproven_reason",
 )  # fmt: skip
 NEEDED = ("endpoint", "profile", "client", "round", "outcome", "ttlb_ms")
 
@@ -71,7 +71,7 @@ def read_rows(
                 data = _flat(cells, header, place)
                 endpoint = _endpoint(data["endpoint"], known_endpoints, place)
                 known_endpoints[endpoint.id] = endpoint
-                client = _known(data["client"], known_clients, "client", place)
+                client = _client(data["client"], known_clients, place)
                 found_profiles[data["profile"]] = _profile(data["profile"], profiles, place)
                 trial = trial_from_values(data, place)
             except Unreadable as exc:
@@ -156,6 +156,13 @@ def _endpoint(name: str, known: Mapping[str, Endpoint], place: str) -> Endpoint:
         raise Unreadable(f"{place}: endpoint", exc.message) from exc
 
 
+def _client(name: str, known: Mapping[str, Client], place: str) -> Client:
+    if is_aa(name):
+        return again(_client(name.removesuffix(AA_SUFFIX), known, place))
+    found: Client = _known(name, known, "client", place)
+    return found
+
+
 def _profile(name: str, profiles: Mapping[str, Profile], place: str) -> Profile:
     if name not in profiles and is_network(name):
         return profile_of(name)
@@ -221,4 +228,5 @@ def _values(record: TrialRecord) -> list[object]:
         seen.remote_address,
         record.build.short_version if record.build else None,
         record.build.sha256 if record.build else None,
+        trial.unproven_reason or None,
     ]

@@ -73,40 +73,15 @@ def read_lines(lines: Iterable[str], file: str) -> ImportedResults:
     numbered = iter(enumerate(lines, start=1))
     header = _header(numbered)
     clients, cells = _frozen(header)
-    ids = {client.id for client in clients}
-    trials: dict[int, list[Trial]] = defaultdict(list)
-    builds: dict[int, dict[str, ClientBuild]] = defaultdict(dict)
-    seen: set[tuple[int, int, str]] = set()
-    bad: list[BadPlace] = []
-    count, end = 0, None
+    read = _Trials(file, len(cells), {client.id for client in clients})
     for number, line in numbered:
-        place = f"line {number}"
-        if end is not None:
-            raise Unreadable(place, "stands after the end line.")
-        try:
-            data = _object(line, place)
-            if "end" in data:
-                end = data["end"]
-                continue
-            count += 1
-            cell, trial, build = _trial_from_json(data, place, len(cells), ids)
-            key = (cell, trial.round_index, trial.client_id)
-            if key in seen:
-                bad.append(BadPlace(file, place, "is the same cell, round and client as a line before."))
-                continue
-        except Unreadable as exc:
-            if not line.endswith("\n"):
-                break
-            bad.append(BadPlace(file, exc.place, exc.reason))
-            continue
-        seen.add(key)
-        trials[cell].append(trial)
-        if build is not None:
-            builds[cell][trial.client_id] = build
-    if end is None:
-        raise Unreadable(f"line {count + 2}", "the file is truncated: its end line is missing.")
-    if end != count:
-        raise Unreadable("end line", f"the file is truncated or was edited: {end!r} trials said, {count} there.")
+        if not read.take(f"line {number}", line):
+            break
+    if read.end is None:
+        raise Unreadable(f"line {read.count + 2}", "the file is truncated: its end line is missing.")
+    if read.end != read.count:
+        said_and_there = f"{read.end!r} trials said, {read.count} there"
+        raise Unreadable("end line", f"the file is truncated or was edited: {said_and_there}.")
     said = header.get("campaign")
     campaign: dict[str, Any] = said if isinstance(said, dict) else {}
     return ImportedResults(
@@ -114,16 +89,58 @@ def read_lines(lines: Iterable[str], file: str) -> ImportedResults:
         file,
         tuple(clients),
         tuple(
-            replace(cell, trials=tuple(trials[index]), proof=_with_builds(cell.proof, builds[index]))
+            replace(cell, trials=tuple(read.trials[index]), proof=_with_builds(cell.proof, read.builds[index]))
             for index, cell in enumerate(cells)
-            if trials[index]
+            if read.trials[index]
         ),
         interleaved=True,
-        bad=tuple(bad),
+        bad=tuple(read.bad),
         notes=("Imported from lastbyte's own export; proofs are those of the campaign it came from.",),
         seed=_whole(campaign, "seed", "line 1: campaign", 2**63 - 1),
         rounds=_whole(campaign, "rounds", "line 1: campaign", 1000),
     )
+
+
+class _Trials:
+    """The trials of a file, gathered line by line."""
+
+    def __init__(self, file: str, cells: int, clients: set[str]) -> None:
+        self._file = file
+        self._cells = cells
+        self._clients = clients
+        self._seen: set[tuple[int, int, str]] = set()
+        self.trials: dict[int, list[Trial]] = defaultdict(list)
+        self.builds: dict[int, dict[str, ClientBuild]] = defaultdict(dict)
+        self.bad: list[BadPlace] = []
+        self.count = 0
+        self.end: object = None
+
+    def take(self, place: str, line: str) -> bool:
+        """One line after the header; False when it was cut, so that the end line is missing too."""
+        if self.end is not None:
+            raise Unreadable(place, "stands after the end line.")
+        try:
+            data = _object(line, place)
+            if "end" in data:
+                self.end = data["end"]
+                return True
+            self._add(data, place)
+        except Unreadable as exc:
+            if not line.endswith("\n"):
+                return False
+            self.bad.append(BadPlace(self._file, exc.place, exc.reason))
+        self.count += 1
+        return True
+
+    def _add(self, data: Mapping[str, Any], place: str) -> None:
+        cell, trial, build = _trial_from_json(data, place, self._cells, self._clients)
+        key = (cell, trial.round_index, trial.client_id)
+        if key in self._seen:
+            raise Unreadable(place, "is the same cell, round and client as a line before.")
+        self._seen.add(key)
+        self.trials[cell].append(trial)
+        if build is not None:
+            self.builds[cell][trial.client_id] = build
 
 
 def trial_from_values(data: Mapping[str, Any], place: str) -> Trial:
