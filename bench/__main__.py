@@ -10,12 +10,13 @@ from typing import Annotated, Any
 
 import typer
 
-from bench import fidelity, harness, startup, stats, store
+from bench import capture, fidelity, harness, startup, stats, store
 
 BENCHES: dict[str, Callable[[], dict[str, Any]]] = {
     "startup": startup.run,
     "harness": harness.run,
     "fidelity": fidelity.run,
+    "capture": capture.run,
     "store": store.run,
     "stats": stats.run,
 }

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
+from lastbyte.adapters.ceilings_file import load_ceilings
 from lastbyte.adapters.client_descriptions import load_clients
 from lastbyte.adapters.endpoints_file import load_endpoints
 from lastbyte.adapters.host_meter import ProcHostMeter
@@ -63,7 +64,12 @@ def box_kind(wanted: str) -> str:
 def bench(stop: threading.Event, box: str) -> Iterator[Bench]:
     """What a measurement needs; the link opens with the first cell and is removed with the block."""
     with Link(ShapedPathFactory(box), ProcHostMeter()) as link:
-        yield Bench(link, ProgramClientRunner(), HostResolver(_testbed_hosts), stop)
+        yield Bench(link, ProgramClientRunner(), resolver(), stop)
+
+
+def resolver() -> HostResolver:
+    """Pins addresses: the testbed's hosts from its own file, all others by the system."""
+    return HostResolver(_testbed_hosts)
 
 
 def _testbed_hosts() -> Mapping[str, KnownHost]:
