@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from lastbyte.domain.errors import PathLost
-from netem import tc
+from netem.readback import QdiscState, parse_qdiscs
 
 TIMEOUT_S = 3.0
 MAX_LINE_BYTES = 4000
@@ -46,11 +46,11 @@ class TcConsole:
         """True once the conversation broke off; it is never taken up again."""
         os.set_blocking(read_fd, False)
 
-    def qdiscs(self) -> dict[str, tc.QdiscState]:
+    def qdiscs(self) -> dict[str, QdiscState]:
         """Every root qdisc with its counters, in one round trip; raises PathLost."""
         return self.configure([])
 
-    def configure(self, commands: Sequence[Sequence[str]]) -> dict[str, tc.QdiscState]:
+    def configure(self, commands: Sequence[Sequence[str]]) -> dict[str, QdiscState]:
         """Run commands (arguments after ``tc``) and read all qdiscs back, in one round trip.
 
         Raises TcFailed when a command is refused, PathLost when the box is gone or silent.
@@ -61,9 +61,13 @@ class TcConsole:
         if not rows:
             raise PathLost(f"The box answered without a list of qdiscs: {output[:200]!r}")
         try:
-            return tc.parse_qdiscs(rows[-1])
+            return parse_qdiscs(rows[-1])
         except (json.JSONDecodeError, ValueError) as exc:
             raise PathLost(f"The box answered with something unreadable: {rows[-1][:200]!r}") from exc
+
+    def run(self, commands: Sequence[Sequence[str]]) -> None:
+        """Run commands without reading anything back; raises as ``configure`` does."""
+        self._exchange([" ".join(command) for command in commands])
 
     def read_until(self, marker: bytes, timeout_s: float) -> bytes:
         """All output up to and with ``marker``; raises PathLost with what came instead."""

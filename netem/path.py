@@ -11,6 +11,7 @@ from typing import Self
 
 from lastbyte.domain.errors import PathLost, PathUnavailable
 from lastbyte.domain.profile import Profile
+from lastbyte.domain.timeline import Played
 from lastbyte.ports import CounterSnapshot, RttProbe
 from netem import ethtool, tc
 from netem.addresses import Plan, free_base, plan
@@ -19,11 +20,13 @@ from netem.console import TcFailed
 from netem.icmp import Pinger
 from netem.namespaces import Namespace, ipv6_here
 from netem.nat import host_networks
+from netem.player import Player, changes
+from netem.readback import differences
 from netem.rundir import Owner, Slot, make_run_dir, remove_run_dir
 from netem.sweep import Janitor, sweep
 from netem.uplinks import Uplink, make_router
 
-_MAX_HANDLE = 0x7FFF
+_MAX_HANDLE = tc.CLEARING_HANDLE - 1
 
 
 class ShapedPath:
@@ -33,8 +36,11 @@ class ShapedPath:
     """
 
     def __init__(self, make_box: Callable[[Namespace, Namespace, str], Box], uplinks: Sequence[Uplink]) -> None:
-        self._requested_ms = 0.0
+        self._profile = Profile("")
+        self._base_rtt_ms = 0.0
+        self._seed: int | None = None
         self._handle = 0
+        self._player: Player | None = None
         self._open = False
         sweep()
         with contextlib.ExitStack() as stack:
@@ -74,6 +80,8 @@ class ShapedPath:
                 stack.callback(uplink.close)
                 uplink.attach(self.uplink, self.addresses, owner)
                 self._uplinks.append(uplink)
+            self.seed_supported = self._try_seed()
+            stack.callback(self._end_player)
             self._stack = stack.pop_all()
             self._open = True
 
@@ -111,26 +119,92 @@ class ShapedPath:
         """Version of the kernel whose netem shapes."""
         return self.box.version
 
-    def configure(self, profile: Profile, base_rtt_ms: float = 0.0) -> None:
+    def configure(self, profile: Profile, base_rtt_ms: float = 0.0, seed: int | None = None) -> None:
         """Shape by ``profile`` plus half of ``base_rtt_ms`` in each direction, and check what was set.
 
-        Counters start at zero again. Raises PathLost when the box is gone or did not do as told.
+        Counters start at zero again. ``seed`` fixes netem's random numbers where ``seed_supported``, else it is passed
+        over. Raises PathLost when the box is gone or did not do as told.
         """
         self._require_open()
         profile.validate()
+        self._end_player()
+        old, self._profile, self._base_rtt_ms = self._profile, profile, base_rtt_ms
         self._handle = self._handle % _MAX_HANDLE + 1
-        wanted = dict(zip(self.box.ports, (profile.downlink, profile.uplink), strict=True))
-        half = base_rtt_ms / 2
-        commands = [tc.qdisc_arguments(port, self._handle, item, half) for port, item in wanted.items()]
+        self._seed = seed if self.seed_supported else None
+        clear = _duplicates(old) or _duplicates(profile)
+        commands: list[tc.Command] = []
+        for port, shape in zip(self.box.ports, self._shapes(), strict=True):
+            commands += [tc.clearing_command(port)] if clear else []
+            commands += shape.commands(port, self._handle, self._seed)
+        self._set(commands)
+
+    def reseed(self, seed: int) -> bool:
+        """Begin netem's random numbers anew from ``seed``, the same for each arm of a round; counters go on.
+
+        False, and nothing done, where the box's netem has no seed. Raises PathLost.
+        """
+        self._require_open()
+        if not self.seed_supported:
+            return False
+        self._end_player()
+        self._seed = seed
+        self._set(self._at_rest())
+        return True
+
+    def start_timeline(self) -> None:
+        """Begin to play the profile's timeline, now; nothing to do without one."""
+        self._require_open()
+        self._end_player()
+        if self._profile.timeline is not None:
+            steps = changes(self._profile, self._shapes(), self.box.ports, self._handle, self._seed)
+            self._player = Player(steps, self.box.console.run)
+
+    def stop_timeline(self) -> Played | None:
+        """End the timeline and put the profile back as it is at rest; None when none was played.
+
+        Counters go on. Raises PathLost when the box is gone or did not do as told.
+        """
+        played = self._end_player()
+        if played is not None:
+            self._require_open()
+            self._set(self._at_rest())
+        return played
+
+    def _end_player(self) -> Played | None:
+        player, self._player = self._player, None
+        return player.stop() if player else None
+
+    def _shapes(self) -> tuple[tc.Shape, tc.Shape]:
+        return tc.shapes_of(self._profile, self._base_rtt_ms)
+
+    def _at_rest(self) -> list[tc.Command]:
+        commands: list[tc.Command] = []
+        for port, shape in zip(self.box.ports, self._shapes(), strict=True):
+            commands += shape.change(port, self._handle, shape.impairment, self._seed)
+        return commands
+
+    def _set(self, commands: list[tc.Command]) -> None:
+        name = self._profile.name
         try:
             state = self.box.console.configure(commands)
         except TcFailed as exc:
-            raise PathLost(f"The box refused profile {profile.name}: {exc}") from exc
-        for port, item in wanted.items():
-            wrong = tc.differences(state[port], self._handle, item, half) if port in state else ["no such port"]
+            raise PathLost(f"The box refused profile {name}: {exc}") from exc
+        for port, shape in zip(self.box.ports, self._shapes(), strict=True):
+            known = port in state
+            wrong = differences(state[port], self._handle, shape, seed=self._seed) if known else ["no such port"]
             if wrong:
-                raise PathLost(f"The box did not take profile {profile.name} on {port}: {'; '.join(wrong)}")
-        self._requested_ms = profile.extra_rtt_ms + base_rtt_ms
+                raise PathLost(f"The box did not take profile {name} on {port}: {'; '.join(wrong)}")
+
+    def _try_seed(self) -> bool:
+        """Whether the box's kernel and tc know netem's seed (both from 6.6 on): asked, not guessed."""
+        port = self.box.ports[0]
+        asked = ["qdisc", "replace", "dev", port, "root", "handle", "1:", "netem", "limit", "1000", "seed", "1"]
+        try:
+            state = self.box.console.configure([asked])
+        except TcFailed:
+            return False
+        self._handle = 1
+        return port in state and state[port].options.get("seed") == 1
 
     def command_prefix(self) -> tuple[str, ...]:
         """Arguments that make a command run in the client's namespace."""
@@ -140,9 +214,10 @@ class ShapedPath:
     def probe_rtt(self, count: int, interval_s: float) -> RttProbe:
         """Echo requests from the client to the far side of the box; raises PathLost."""
         self._require_open()
-        timeout_s = 0.25 + 2 * self._requested_ms / 1e3
+        requested_ms, spread_ms = self._profile.extra_rtt_ms + self._base_rtt_ms, self._profile.rtt_spread_ms
+        timeout_s = 0.25 + (2 * requested_ms + 4 * spread_ms) / 1e3
         echoes = self._pinger.ping(count, interval_s, timeout_s, self.box.is_alive)
-        return RttProbe(self._requested_ms, echoes.samples_ms, echoes.lost)
+        return RttProbe(requested_ms, echoes.samples_ms, echoes.lost)
 
     def counters(self) -> CounterSnapshot:
         """Both qdiscs' counters since ``configure`` and the client's UDP receive buffer errors; raises PathLost."""
@@ -174,6 +249,10 @@ class ShapedPath:
     def _require_open(self) -> None:
         if not self._open:
             raise PathLost("The path is closed.")
+
+
+def _duplicates(profile: Profile) -> bool:
+    return profile.downlink.duplicate_pct > 0 or profile.uplink.duplicate_pct > 0
 
 
 def _base_network() -> IPv4Network:

@@ -5,17 +5,23 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from pathlib import Path
+from typing import Any, TypeVar
 
 from lastbyte.domain.errors import InvalidInput, UnknownName
+from lastbyte.domain.impairment import Slot
+from lastbyte.domain.loss import FourState, GilbertElliott
 from lastbyte.domain.profile import Impairment, Profile
+from lastbyte.domain.timeline import Change, Step, Timeline
 
 BUILTIN_FILE = Path(__file__).with_name("profiles.toml")
 EXTRA_FILE_VARIABLE = "LASTBYTE_PROFILES_FILE"
 
 _DIRECTION_KEYS = ("both", "downlink", "uplink")
-_IMPAIRMENT_KEYS = tuple(item.name for item in fields(Impairment))
+_TEXT_KEYS = ("description", "group", "source")
+
+_T = TypeVar("_T", Impairment, Change)
 
 
 def load_profiles() -> dict[str, Profile]:
@@ -63,34 +69,104 @@ def _profile(name: str, body: Mapping[str, object], source: str) -> Profile:
     where = f"{source}: {name}"
     if not name or len(name) > 64 or not all(char.isalnum() or char in "._-" for char in name):
         raise InvalidInput(where, "is not a usable name.", "Use letters, digits, dot, dash, underscore; 1 to 64.")
-    _refuse_unknown(body, ("description", *_DIRECTION_KEYS), where)
-    description = body.get("description", "")
-    if not isinstance(description, str):
-        raise InvalidInput(f"{where}.description", "must be text.")
-    both = _values(body.get("both", {}), f"{where}.both")
-    directions = {
-        direction: Impairment(**{**both, **_values(body.get(direction, {}), f"{where}.{direction}")})  # type: ignore[arg-type]
-        for direction in ("downlink", "uplink")
-    }
-    for direction, impairment in directions.items():
-        impairment.validate(f"{where}.{direction}")
-    return Profile(name=name, description=description, **directions)
+    _refuse_unknown(body, (*_TEXT_KEYS, *_DIRECTION_KEYS, "timeline"), where)
+    texts = {key: body.get(key, "") for key in _TEXT_KEYS}
+    for key, text in texts.items():
+        if not isinstance(text, str):
+            raise InvalidInput(f"{where}.{key}", "must be text.")
+    downlink, uplink = (_merged(Impairment, body, direction, where) for direction in ("downlink", "uplink"))
+    timeline = _timeline(body["timeline"], f"{where}.timeline") if "timeline" in body else None
+    profile = Profile(
+        name=name,
+        description=str(texts["description"]),
+        downlink=downlink,
+        uplink=uplink,
+        group=str(texts["group"]),
+        source=str(texts["source"]),
+        timeline=timeline,
+    )
+    downlink.validate(f"{where}.downlink")
+    uplink.validate(f"{where}.uplink")
+    if timeline is not None:
+        timeline.validate(f"{where}.timeline", downlink, uplink)
+    return profile
 
 
-def _values(value: object, where: str) -> dict[str, float | int]:
+def _merged(kind: type[_T], body: Mapping[str, object], direction: str, where: str) -> _T:
+    """A direction's values: those of ``both``, overridden by its own."""
+    both = _values(kind, body.get("both", {}), f"{where}.both")
+    return kind(**{**both, **_values(kind, body.get(direction, {}), f"{where}.{direction}")})
+
+
+def _timeline(value: object, where: str) -> Timeline:
     table = _table(value, where)
-    _refuse_unknown(table, _IMPAIRMENT_KEYS, where)
-    result: dict[str, float | int] = {}
-    for key, number in table.items():
-        if isinstance(number, bool) or not isinstance(number, int | float):
-            raise InvalidInput(f"{where}.{key}", f"{number!r} is not a number.")
-        if key == "queue_packets":
-            if not isinstance(number, int):
-                raise InvalidInput(f"{where}.{key}", f"{number!r} is not a whole number.")
-            result[key] = number
+    _refuse_unknown(table, ("repeat_every_ms", "steps"), where)
+    repeat = table.get("repeat_every_ms")
+    steps = table.get("steps")
+    if not isinstance(steps, list):
+        raise InvalidInput(f"{where}.steps", f"{steps!r} is not a list of steps.")
+    return Timeline(
+        tuple(_step(step, f"{where}.steps.{index}") for index, step in enumerate(steps)),
+        None if repeat is None else _number(repeat, f"{where}.repeat_every_ms"),
+    )
+
+
+def _step(value: object, where: str) -> Step:
+    table = _table(value, where)
+    _refuse_unknown(table, ("at_ms", *_DIRECTION_KEYS), where)
+    if "at_ms" not in table:
+        raise InvalidInput(f"{where}.at_ms", "is missing.", "Say when the step begins, in milliseconds.")
+    down, up = (_merged(Change, table, direction, where) for direction in ("downlink", "uplink"))
+    return Step(_number(table["at_ms"], f"{where}.at_ms"), down, up)
+
+
+_NESTED: dict[str, type[GilbertElliott | FourState | Slot]] = {
+    "loss_gemodel": GilbertElliott,
+    "loss_state": FourState,
+    "slot": Slot,
+}
+_TEXTS = ("jitter_distribution",)
+_WHOLE = ("queue_packets", "reorder_gap", "packets", "bytes")
+
+
+def _values(kind: type, value: object, where: str) -> dict[str, Any]:
+    """Arguments of a dataclass from a table; each value checked for its type, none yet for its range."""
+    table = _table(value, where)
+    _refuse_unknown(table, tuple(item.name for item in fields(kind)), where)
+    result: dict[str, Any] = {}
+    for key, item in table.items():
+        name = f"{where}.{key}"
+        if key in _NESTED:
+            result[key] = _nested(_NESTED[key], item, name)
+        elif key in _TEXTS:
+            if not isinstance(item, str):
+                raise InvalidInput(name, f"{item!r} is not text.")
+            result[key] = item
+        elif key in _WHOLE:
+            number = _number(item, name)
+            if not isinstance(item, int):
+                raise InvalidInput(name, f"{item!r} is not a whole number.")
+            result[key] = int(number)
         else:
-            result[key] = float(number)
+            result[key] = _number(item, name)
     return result
+
+
+def _nested(kind: type[GilbertElliott | FourState | Slot], value: object, where: str) -> object:
+    values = _values(kind, value, where)
+    missing = [item.name for item in fields(kind) if item.default is MISSING and item.name not in values]
+    if missing:
+        raise InvalidInput(f"{where}.{missing[0]}", "is missing.", f"Needed: {', '.join(missing)}.")
+    return kind(**values)
+
+
+def _number(value: object, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidInput(where, f"{value!r} is not a number.")
+    try:
+        return float(value)
+    except OverflowError as exc:  # an integer of hundreds of digits
+        raise InvalidInput(where, "is too large.") from exc
 
 
 def _table(value: object, where: str) -> Mapping[str, object]:

@@ -14,7 +14,7 @@ from netem.console import TC_ARGUMENTS
 
 READY = b"lastbyte-guest-ready\n"
 FAILED = "lastbyte-guest-failed"
-MODULES = ("bridge", "sch_netem")
+MODULES = ("bridge", "sch_netem", "sch_tbf")
 MEMORY_MB = 64
 PORTS = ("vec0", "vec1")
 """Client side, uplink side."""

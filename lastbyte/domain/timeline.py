@@ -113,6 +113,15 @@ class Timeline:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What was played of a timeline during one trial."""
+
+    steps: int
+    worst_late_ms: float
+    """How long after its time the latest step had taken effect, in milliseconds."""
+
+
 def _validate_change(where: str, change: Change, impairment: Impairment) -> None:
     if change.rate_share is not None:
         if not 0 < change.rate_share <= 100:

@@ -20,7 +20,7 @@ from netem import uml_guest
 from netem.uml_box import find_kernel, memory_folder
 
 ROOT = Path(__file__).resolve().parents[3]
-MODULES = ("bridge", "sch_netem", "veth", "tun", "dummy")
+MODULES = ("bridge", "sch_netem", "sch_tbf", "veth", "tun", "dummy")
 MEMORY_MB = 512
 _EXIT = "guest-tests-exit-code"
 

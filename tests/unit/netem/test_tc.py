@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from lastbyte.domain.profile import Impairment
 from netem import tc
+from netem.readback import differences, parse_qdiscs
 
 impairments = st.builds(
     Impairment,
@@ -19,19 +20,24 @@ impairments = st.builds(
 )
 
 
+def one_command(item: Impairment, base_ms: float = 0, device: str = "vec0", handle: int = 1) -> list[str]:
+    (command,) = tc.Shape(item, base_ms).commands(device, handle)
+    return command
+
+
 def option(arguments: list[str], name: str) -> str:
     return arguments[arguments.index(name) + 1]
 
 
 def test_a_shaped_direction() -> None:
-    arguments = tc.qdisc_arguments("vec0", 10, Impairment(delay_ms=25, loss_pct=1, rate_mbit_s=10), 5)
+    arguments = one_command(Impairment(delay_ms=25, loss_pct=1, rate_mbit_s=10), 5, "vec0", 10)
     text = "qdisc replace dev vec0 root handle a: netem limit 365 delay 30000us loss random 1.000000% rate 10000000bit"
     assert " ".join(arguments) == text
 
 
 def test_a_clear_direction_has_a_limit_and_nothing_else() -> None:
     text = "qdisc replace dev port1 root handle 1: netem limit 99"
-    assert " ".join(tc.qdisc_arguments("port1", 1, Impairment(queue_packets=99))) == text
+    assert " ".join(one_command(Impairment(queue_packets=99), 0, "port1", 1)) == text
 
 
 def test_the_limit_is_delay_line_plus_queue() -> None:
@@ -43,7 +49,7 @@ def test_the_limit_is_delay_line_plus_queue() -> None:
 
 @given(impairments, st.floats(0, 1000))
 def test_every_argument_list_states_its_limit_and_no_line_is_too_long(item: Impairment, base_ms: float) -> None:
-    arguments = tc.qdisc_arguments("vec0", 1, item, base_ms)
+    arguments = one_command(item, base_ms)
     assert int(option(arguments, "limit")) >= item.queue_packets
     assert len(" ".join(arguments)) < 300
     assert all(word and not set(word) & set(" \n;\t") for word in arguments)
@@ -64,10 +70,10 @@ def test_what_is_read_back_as_asked_shows_no_difference(item: Impairment, base_m
             "rate": {"rate": round((item.rate_mbit_s or 0) * 1e6 / 8)},
         },
     }
-    state = tc.parse_qdiscs(json.dumps([row]))["vec0"]
+    state = parse_qdiscs(json.dumps([row]))["vec0"]
     if item.rate_mbit_s is None or item.rate_mbit_s > 1:  # below, whole bytes per second are coarse
-        assert tc.differences(state, 7, item, base_ms) == []
-    assert tc.differences(state, 8, item, base_ms)
+        assert differences(state, 7, tc.Shape(item, base_ms)) == []
+    assert differences(state, 8, tc.Shape(item, base_ms))
 
 
 @pytest.mark.parametrize(
@@ -81,9 +87,9 @@ def test_what_is_read_back_as_asked_shows_no_difference(item: Impairment, base_m
     ],
 )
 def test_every_difference_is_named(changed: Impairment) -> None:
-    state = tc.parse_qdiscs(ANSWER)["vec0"]
-    assert tc.differences(state, 1, Impairment(delay_ms=25, loss_pct=1, rate_mbit_s=10)) == []
-    assert tc.differences(state, 1, changed)
+    state = parse_qdiscs(ANSWER)["vec0"]
+    assert differences(state, 1, tc.Shape(Impairment(delay_ms=25, loss_pct=1, rate_mbit_s=10))) == []
+    assert differences(state, 1, tc.Shape(changed))
 
 
 ANSWER = json.dumps(
@@ -116,7 +122,7 @@ ANSWER = json.dumps(
 
 
 def test_an_answer_is_read() -> None:
-    state = tc.parse_qdiscs(ANSWER)["vec0"]
+    state = parse_qdiscs(ANSWER)["vec0"]
     assert (state.kind, state.handle, state.limit_packets) == ("netem", "1:", 361)
     assert math.isclose(state.delay_ms, 25)
     assert math.isclose(state.loss_pct, 1)
@@ -129,4 +135,4 @@ def test_an_answer_is_read() -> None:
 @pytest.mark.parametrize("text", ["", "{}", "nonsense", '{"a": []}'])
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".*"):
-        tc.parse_qdiscs(text)
+        parse_qdiscs(text)
