@@ -431,6 +431,8 @@ class InstalledClient:
     id: str
     version: str
     sha256: str
+    ceiling_mbit_s: float | None = None
+    """Unshaped rate of this build there (``lastbyte ceilings``); None: not measured."""
 
 
 @dataclass(frozen=True, slots=True)

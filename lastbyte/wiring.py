@@ -64,7 +64,7 @@ def box_kind(wanted: str) -> str:
 def bench(stop: threading.Event, box: str) -> Iterator[Bench]:
     """What a measurement needs; the link opens with the first cell and is removed with the block."""
     with Link(ShapedPathFactory(box), ProcHostMeter()) as link:
-        yield Bench(link, ProgramClientRunner(), resolver(), stop)
+        yield Bench(link, ProgramClientRunner(), resolver(), stop, load_ceilings)
 
 
 def resolver() -> HostResolver:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import platform
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
 import structlog
 
+from lastbyte.domain.ceiling import Ceiling
 from lastbyte.domain.client import Client
 from lastbyte.domain.errors import ClientUnavailable, StoreUnavailable
 from lastbyte.ports import ClientRunner, InstalledClient, Vantage, VantageStore
@@ -59,15 +60,24 @@ class Heartbeat:
             self._wake.clear()
 
 
-def describe_vantage(name: str, box_kind: str, runner: ClientRunner, clients: list[Client], trouble: str) -> Vantage:
+def describe_vantage(
+    name: str,
+    box_kind: str,
+    runner: ClientRunner,
+    clients: list[Client],
+    ceilings: Callable[[], Sequence[Ceiling]],
+    trouble: str,
+) -> Vantage:
     """What this machine can do as a vantage; programs that are not installed are left out."""
+    known = {(ceiling.client_id, ceiling.sha256): ceiling.rate_mbit_s for ceiling in ceilings()}
     installed = {}
     for client in clients:
         try:
             build = runner.build_of(client)
         except ClientUnavailable:
             continue
-        installed[client.id] = InstalledClient(client.id, build.short_version, build.sha256)
+        ceiling = known.get((client.id, build.sha256))
+        installed[client.id] = InstalledClient(client.id, build.short_version, build.sha256, ceiling)
     return Vantage(
         name=name,
         box_kind=box_kind,

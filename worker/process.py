@@ -40,7 +40,12 @@ class MeasuringProcess:
         self.store = DurableCellStore(PostgresCellStore(self._engine, wiring.courtesy(config)), give_up=self.shutdown)
         self._bench = self._resources.enter_context(wiring.bench(self._stop_cell, config.box))
         describe = partial(
-            describe_vantage, config.vantage, wiring.box_kind(config.box), self._bench.runner, wiring.clients()
+            describe_vantage,
+            config.vantage,
+            wiring.box_kind(config.box),
+            self._bench.runner,
+            wiring.clients(),
+            self._bench.ceilings,
         )
         self._heartbeat = self._resources.enter_context(Heartbeat(PostgresVantageStore(self._engine), describe))
 

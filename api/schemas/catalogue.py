@@ -136,6 +136,9 @@ class InstalledClientOut(Output):
     id: str
     version: str
     sha256: str
+    ceiling_mbit_s: float | None = Field(
+        description="Unshaped rate of this build there, by `lastbyte ceilings`; null when it was not measured."
+    )
 
 
 class VantageOut(Output):
@@ -162,5 +165,8 @@ class VantageOut(Output):
             last_seen_at=seen.last_seen_at,
             alive=seen.alive,
             trouble=place.trouble,
-            clients=[InstalledClientOut(id=c.id, version=c.version, sha256=c.sha256) for c in place.clients],
+            clients=[
+                InstalledClientOut(id=c.id, version=c.version, sha256=c.sha256, ceiling_mbit_s=c.ceiling_mbit_s)
+                for c in place.clients
+            ],
         )

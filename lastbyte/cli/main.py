@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from lastbyte.cli import capsule, diagnose, heatmap, import_, measure, report_phases
+from lastbyte.cli import capsule, ceilings, diagnose, heatmap, import_, measure, report_phases
 from lastbyte.domain.errors import InvalidInput, LastbyteError
 from lastbyte.embedded.cli import up
 from netem.cli import path_app
@@ -31,6 +31,7 @@ app.command("up")(up)
 app.command("doctor")(diagnose.doctor)
 app.command("profiles")(diagnose.profiles)
 app.command("setup")(diagnose.setup)
+app.command("ceilings")(ceilings.ceilings_command)
 app.command("heatmap")(heatmap.heatmap_command)
 app.command("import")(import_.import_command)
 app.command("export")(import_.export_command)

@@ -16,13 +16,14 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from lastbyte.domain.campaign import MAX_ROUNDS
+from lastbyte.domain.campaign import MAX_ROUNDS, AaArms
 from lastbyte.domain.client import expand_clients
 from lastbyte.domain.endpoint import Origin
 from lastbyte.domain.errors import InvalidInput, UnknownName
 from lastbyte.domain.profile import Profile
 from lastbyte.domain.trial import Trial
 from lastbyte.ports import ClientRunner
+from lastbyte.services.campaigns import with_aa_arms
 
 if TYPE_CHECKING:
     from lastbyte.cli.report import Ticker
@@ -48,6 +49,9 @@ def measure_command(
     seed: Annotated[
         int | None, typer.Option(help="Seed of the order of arms; drawn and printed when left out.")
     ] = None,
+    aa: Annotated[
+        bool, typer.Option("--aa", help="Run the first H2 client twice in each round, to see the noise floor.")
+    ] = False,
     timeout_s: Annotated[float, typer.Option("--timeout", help="Limit of one trial, in seconds.", min=0.1)] = 60.0,
     box: Annotated[str, typer.Option(help="What shapes the link: auto, kernel or uml.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON on standard output.")] = False,
@@ -71,13 +75,15 @@ def measure_command(
         raise InvalidInput("--rounds", f"{rounds} is out of range.", f"Use 1 to {MAX_ROUNDS}.")
     profiles = _chosen_profiles(profile or ["unshaped"], wiring.profiles())
     clients = expand_clients(client or ["curl-quiche"], wiring.clients(), "--client")
+    if aa:
+        clients = with_aa_arms(clients, AaArms.BASELINE)
     if directory is not None:
         _make_directory(directory)
     console = Console(stderr=True)
     chosen_seed = seed if seed is not None else random.SystemRandom().randrange(2**31)
     endpoint = wiring.endpoint_of(url)
     stop = threading.Event()
-    with wiring.testbed_for(endpoint), wiring.bench(stop, box) as bench, _stop_on_signals(stop, bench.runner):
+    with wiring.testbed_for(endpoint), wiring.bench(stop, box) as bench, stop_on_signals(stop, bench.runner):
         job = OneShot(endpoint, profiles, tuple(clients), rounds, chosen_seed, timeout_s)
         started_at = datetime.now(UTC)
         with _progress(console, job) as tick:
@@ -109,7 +115,7 @@ def _make_directory(directory: Path) -> None:
 
 
 @contextlib.contextmanager
-def _stop_on_signals(stop: threading.Event, runner: ClientRunner) -> Iterator[None]:
+def stop_on_signals(stop: threading.Event, runner: ClientRunner) -> Iterator[None]:
     """Ctrl-C and SIGTERM end after the trial under way; what was measured is still reported."""
 
     def handle(_number: int, _frame: object) -> None:

@@ -58,6 +58,9 @@ def print_tables(console: Console, job: OneShot, results: list[CellResult]) -> N
             if client != baseline:
                 difference = _difference(result.against(baseline.id, client.id))
                 console.print(f"  {client.id} against {baseline.id}: {difference}", highlight=False, soft_wrap=True)
+        floor = result.floor(baseline.id)
+        if floor is not None and floor.floor_pct is not None:
+            console.print(f"  noise floor: {floor.floor_pct:.1f} % (A/A)", highlight=False, soft_wrap=True)
         for reason, count in result.left_out().most_common():
             trials = "1 trial" if count == 1 else f"{count} trials"
             console.print(f"  [yellow]left out:[/] {trials} ({reason})", highlight=False, soft_wrap=True)
@@ -81,6 +84,7 @@ def document(job: OneShot, results: list[CellResult], started_at: datetime, *, i
             {
                 "profile": dataclasses.asdict(result.profile),
                 "proof": {**dataclasses.asdict(result.proof), "unproven_reason": result.unproven_reason},
+                "aa_floor_pct": floor.floor_pct if (floor := result.floor(baseline.id)) else None,
                 "arms": {
                     client.id: {
                         "n": len(result.ttlb_s(client.id)),
@@ -166,6 +170,8 @@ def _difference(comparison: Comparison) -> str:
     if comparison.ci_low_pct is not None and comparison.ci_high_pct is not None:
         text += f", 95 % interval {comparison.ci_low_pct:+.1f} to {comparison.ci_high_pct:+.1f} %"
     word = _WORDS.get(comparison.verdict, comparison.verdict.value)
+    if comparison.below_floor:
+        word += ", below the noise floor"
     colour = _COLOURS.get(comparison.verdict, "default")
     too_few = f" (a verdict needs {MIN_ROUNDS_FOR_VERDICT} rounds)" if comparison.n < MIN_ROUNDS_FOR_VERDICT else ""
     return f"{text}, n={comparison.n}: [{colour}]{word}[/]{too_few}"

@@ -14,6 +14,7 @@ from functools import lru_cache
 from statistics import median
 
 from lastbyte.domain.campaign import DEFAULT_EQUIVALENCE_PCT, CampaignState
+from lastbyte.domain.ceiling import NEAR_CEILING
 from lastbyte.domain.client import AA_SUFFIX, Client, Protocol
 from lastbyte.domain.endpoint import Origin, size_order
 from lastbyte.domain.errors import InvalidInput, UnknownName
@@ -81,7 +82,6 @@ class Rules:
 
 
 DEFAULT_RULES = Rules()
-NEAR_CEILING = 2.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,14 @@ This is the same code for a Celery worker and for ``lastbyte measure``; they dif
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
 from lastbyte.domain.campaign import order_of_arms
-from lastbyte.domain.client import Client
+from lastbyte.domain.ceiling import Ceiling
+from lastbyte.domain.client import Client, ClientBuild
 from lastbyte.domain.courtesy import GRANTED, Permission
 from lastbyte.domain.endpoint import Origin
 from lastbyte.domain.errors import ClientUnavailable, PathLost, ResolutionFailed
@@ -32,6 +33,8 @@ class Bench:
     resolver: Resolver
     stop: threading.Event
     """Set to end after the trial under way, which is then thrown away: it was cut short."""
+    ceilings: Callable[[], Sequence[Ceiling]] = tuple
+    """What is known of how fast clients are on this machine at most."""
 
 
 def measure_cell(cell_id: int, worker: str, store: CellStore, bench: Bench, lease_s: float) -> bool:
@@ -91,14 +94,19 @@ class CellRun:
             self._unresolved = str(exc)
         rtt = bench.link.shape(plan.profile, plan.endpoint.base_rtt_ms)
         target = self._target
+        builds = {c.id: bench.runner.build_of(c) for c in plan.clients if self._is_installed(c)}
         return CellProof(
             box_kind=bench.link.box_kind,
             address=target.address if target else "",
             resolution_s=target.resolution_s if target else 0.0,
             rtt=rtt,
             commands={c.id: bench.runner.command_for(c, target, plan.timeout_s) for c in plan.clients if target},
-            builds={c.id: bench.runner.build_of(c) for c in plan.clients if self._is_installed(c)},
-            machine={**bench.link.machine(), "ca_file": _ca_file(target)},
+            builds=builds,
+            machine={
+                **bench.link.machine(),
+                "ca_file": _ca_file(target),
+                "ceilings_mbit_s": _ceilings_of(builds, bench.ceilings()),
+            },
         )
 
     def trials(self) -> Iterator[Trial]:
@@ -178,6 +186,15 @@ class CellRun:
         except ClientUnavailable:
             return False
         return True
+
+
+def _ceilings_of(builds: Mapping[str, ClientBuild], known: Sequence[Ceiling]) -> dict[str, float]:
+    """Ceilings of these very builds, in Mbit/s; of a client that runs twice, under its own id only."""
+    return {
+        ceiling.client_id: ceiling.rate_mbit_s
+        for ceiling in known
+        if (build := builds.get(ceiling.client_id)) is not None and build.sha256 == ceiling.sha256
+    }
 
 
 def _ca_file(target: Target | None) -> str | None:

@@ -7,13 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from lastbyte.domain.client import Client, Protocol
+from lastbyte.domain.client import AA_SUFFIX, Client, Protocol, is_aa
+from lastbyte.domain.courtesy import CourtesyBudget, Permission
 from lastbyte.domain.endpoint import Endpoint
 from lastbyte.domain.errors import InvalidInput
 from lastbyte.domain.profile import Profile
 from lastbyte.domain.trial import Trial
 from lastbyte.ports import CellPlan, CellProof
 from lastbyte.services.measure_cell import Bench, CellRun
+from lastbyte.stats.floor import Floor, noise_floor, with_floor
 from lastbyte.stats.paired import Comparison, Verdict, compare, paired_rounds
 from lastbyte.stats.tolerance import cell_out_of_tolerance, labels_of
 
@@ -59,14 +61,34 @@ class CellResult:
         rtt = self.proof.rtt
         return cell_out_of_tolerance(self.profile, rtt.requested_ms, rtt.samples_ms, rtt.lost)
 
+    def floor(self, client_id: str) -> Floor | None:
+        """The noise floor from an arm that ran twice; None when it did not."""
+        pairs = paired_rounds(self.ttlb_s(client_id), self.ttlb_s(f"{client_id}{AA_SUFFIX}"))
+        return noise_floor(*pairs) if pairs[0] else None
+
     def against(self, baseline_id: str, candidate_id: str) -> Comparison:
         """Candidate against baseline; ``unproven`` when the link was out of tolerance."""
         result = compare(*paired_rounds(self.ttlb_s(baseline_id), self.ttlb_s(candidate_id)))
+        floor = self.floor(baseline_id)
+        if floor is not None and not is_aa(candidate_id):
+            result = with_floor(result, floor)
         if self.unproven_reason and result.verdict is not Verdict.NO_DATA:
             return Comparison(
                 result.n, result.diff_pct, result.ci_low_pct, result.ci_high_pct, Verdict.UNPROVEN, result.confidence
             )
         return result
+
+
+class _Pause:
+    """The minimum gap between fetches from a host that is not ours; nobody else is asked, since nobody else is here."""
+
+    def __init__(self, gap_s: float) -> None:
+        self._gap_s = gap_s
+        self._first = True
+
+    def __call__(self) -> Permission:
+        wait_s, self._first = (0.0 if self._first else self._gap_s), False
+        return Permission(granted=True, wait_s=wait_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +125,7 @@ def measure(job: OneShot, bench: Bench, on_trial: Callable[[Profile, Trial], Non
             clients=job.clients,
             timeout_s=job.timeout_s,
         )
-        run = CellRun(plan, bench)
+        run = CellRun(plan, bench, _Pause(CourtesyBudget().min_gap_s))
         result = CellResult(profile, job.clients, run.prove())
         results.append(result)
         for trial in run.trials():

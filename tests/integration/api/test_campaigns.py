@@ -196,3 +196,51 @@ def test_documentation_needs_no_other_host(base_url: str, path: str) -> None:
     if path == "/docs":
         assert "cdn" not in answer.text
         assert "https://" not in answer.text
+
+
+RULED = {
+    "endpoints": ["testbed-caddy-100KB"],
+    "profiles": ["baseline"],
+    "clients": ["curl-quiche"],
+    "rounds": 8,
+    "max_rounds": 24,
+    "target_width_pct": 2,
+    "equivalence_pct": 1.5,
+    "aa": True,
+}
+
+
+def test_rules_of_a_campaign_are_stored_and_told(api: httpx.Client) -> None:
+    created = api.post("/campaigns", json=RULED)
+    assert created.status_code == 201, created.text
+    told = api.get(f"/campaigns/{created.json()['id']}").json()
+    assert told["clients"] == ["curl-quiche-h2", "curl-quiche-h3", "curl-quiche-h2@aa"]
+    assert (told["aa"], told["rounds"], told["max_rounds"]) == ("baseline", 8, 24)
+    assert (told["target_width_pct"], told["equivalence_pct"]) == (2, 1.5)
+    assert told["trials_planned"] == 3 * 25
+    assert (told["rounds_saved"], told["trials_saved"], told["waiting_for"]) == (0, 0, [])
+    both = api.post("/campaigns", json={**RULED, "aa": "both"}).json()
+    assert both["clients"][2:] == ["curl-quiche-h2@aa", "curl-quiche-h3@aa"]
+    plain = api.post("/campaigns", json={**RULED, "aa": False, "max_rounds": None, "target_width_pct": None}).json()
+    assert (plain["aa"], plain["max_rounds"], len(plain["clients"])) == ("off", None, 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"max_rounds": 7}, "max_rounds"),
+        ({"max_rounds": 1001}, "max_rounds"),
+        ({"rounds": 5}, "rounds"),
+        ({"max_rounds": None}, "target_width_pct"),
+        ({"target_width_pct": 0}, "target_width_pct"),
+        ({"equivalence_pct": -1}, "equivalence_pct"),
+        ({"equivalence_pct": "3"}, "equivalence_pct"),
+        ({"aa": "all"}, "aa"),
+        ({"aa": 1}, "aa"),
+        ({"clients": ["curl-quiche-h3"]}, "aa"),
+    ],
+)
+def test_rules_that_can_not_be_kept_are_refused(api: httpx.Client, change: dict[str, object], field: str) -> None:
+    answer = api.post("/campaigns", json={**RULED, **change})
+    assert answer.status_code == 422, answer.text
+    assert [error["field"].split(".")[0] for error in answer.json()["errors"]] == [field]
