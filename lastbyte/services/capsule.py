@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -44,8 +45,19 @@ MAX_BYTES = 64 * 1024**3
 
 _CHUNK = 1024 * 1024
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
-"""What zipfile raises for damaged, encrypted or exotic members."""
+_BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    OSError,
+    ValueError,
+    LookupError,
+    OverflowError,
+)
+"""What zipfile is known to raise for damaged, encrypted or exotic archives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +173,8 @@ def _manifest(archive: zipfile.ZipFile, name: str) -> tuple[dict[str, Any], str]
     names = archive.namelist()
     if MANIFEST not in names:
         raise InvalidInput(name, f"is not a capsule: it holds no {MANIFEST}.")
+    if any(info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for info in archive.infolist()):
+        raise InvalidInput(name, "was tampered with: it holds a member in a compression that capsules do not use.")
     if len(set(names)) != len(names):
         raise InvalidInput(name, "was tampered with: it holds two members of one name.")
     if archive.getinfo(MANIFEST).file_size > MAX_MANIFEST_BYTES:

@@ -168,28 +168,6 @@ def test_any_cut_is_noticed(engine: Engine, elsewhere: Engine, measured: str, tm
     assert row_counts(elsewhere) == before
 
 
-def test_any_flipped_bit_is_noticed_or_harmless(
-    engine: Engine, elsewhere: Engine, measured: str, tmp_path: Path
-) -> None:
-    capsule = exported(engine, measured, tmp_path)
-    want = members_of(capsule)
-    generator = random.Random(2)  # noqa: S311 - reproducible
-    noticed = 0
-    for _ in range(300):
-        changed = bytearray(capsule)
-        changed[generator.randrange(len(changed))] ^= 1 << generator.randrange(8)
-        try:
-            opened = open_capsule(io.BytesIO(bytes(changed)), "it.capsule")
-        except InvalidInput:
-            noticed += 1
-            continue
-        # a bit of the ZIP's own dates or attributes: nothing that is read has changed
-        for name in form.REQUIRED:
-            lines = [json.dumps(row) for _, row in opened.rows(name)]
-            assert lines == [json.dumps(json.loads(line)) for line in want[name].splitlines()]
-    assert noticed > 250
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
