@@ -93,7 +93,7 @@ def test_the_rounds_to_come_are_estimated_from_the_width() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"looks": 5}, {"looks": 0}, {"min_rounds": 5}, {"max_rounds": 13}, {"target_width_pct": 0}, {"confidence": 1}],
+    [{"looks": 4}, {"looks": 0}, {"min_rounds": 5}, {"max_rounds": 13}, {"target_width_pct": 0}, {"confidence": 1}],
 )
 def test_plans_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong)).split("_")[0]):
