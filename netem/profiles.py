@@ -58,31 +58,42 @@ def read_profiles(file: Path) -> dict[str, Profile]:
 
 def parse_profiles(document: Mapping[str, object], source: str) -> dict[str, Profile]:
     """Profiles of a parsed document; ``source`` names it in errors."""
-    unknown = sorted(set(document) - {"profiles"})
+    unknown = sorted(set(document) - {"profiles", "groups"})
     if unknown:
-        raise InvalidInput(f"{source}: {unknown[0]}", "is not known here.", "Use [profiles.NAME] tables only.")
+        raise InvalidInput(
+            f"{source}: {unknown[0]}", "is not known here.", "Use [profiles.NAME] and [groups.NAME] only."
+        )
+    groups = _groups(document.get("groups", {}), f"{source}: groups")
     table = _table(document.get("profiles", {}), f"{source}: profiles")
-    return {name: _profile(name, _table(body, f"{source}: {name}"), source) for name, body in table.items()}
+    return {name: _profile(name, _table(body, f"{source}: {name}"), source, groups) for name, body in table.items()}
 
 
-def _profile(name: str, body: Mapping[str, object], source: str) -> Profile:
+def _groups(value: object, where: str) -> dict[str, dict[str, str]]:
+    """Title and source of each group by its key."""
+    groups: dict[str, dict[str, str]] = {}
+    for key, body in _table(value, where).items():
+        table = _table(body, f"{where}.{key}")
+        _refuse_unknown(table, ("title", "source"), f"{where}.{key}")
+        groups[key] = {name: _text(table.get(name, ""), f"{where}.{key}.{name}") for name in ("title", "source")}
+    return groups
+
+
+def _profile(name: str, body: Mapping[str, object], source: str, groups: Mapping[str, Mapping[str, str]]) -> Profile:
     where = f"{source}: {name}"
     if not name or len(name) > 64 or not all(char.isalnum() or char in "._-" for char in name):
         raise InvalidInput(where, "is not a usable name.", "Use letters, digits, dot, dash, underscore; 1 to 64.")
     _refuse_unknown(body, (*_TEXT_KEYS, *_DIRECTION_KEYS, "timeline"), where)
-    texts = {key: body.get(key, "") for key in _TEXT_KEYS}
-    for key, text in texts.items():
-        if not isinstance(text, str):
-            raise InvalidInput(f"{where}.{key}", "must be text.")
+    texts = {key: _text(body.get(key, ""), f"{where}.{key}") for key in _TEXT_KEYS}
+    group = groups.get(texts["group"], {})
     downlink, uplink = (_merged(Impairment, body, direction, where) for direction in ("downlink", "uplink"))
     timeline = _timeline(body["timeline"], f"{where}.timeline") if "timeline" in body else None
     profile = Profile(
         name=name,
-        description=str(texts["description"]),
+        description=texts["description"],
         downlink=downlink,
         uplink=uplink,
-        group=str(texts["group"]),
-        source=str(texts["source"]),
+        group=group.get("title") or texts["group"],
+        source=texts["source"] or group.get("source", ""),
         timeline=timeline,
     )
     downlink.validate(f"{where}.downlink")
@@ -158,6 +169,12 @@ def _nested(kind: type[GilbertElliott | FourState | Slot], value: object, where:
     if missing:
         raise InvalidInput(f"{where}.{missing[0]}", "is missing.", f"Needed: {', '.join(missing)}.")
     return kind(**values)
+
+
+def _text(value: object, where: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidInput(where, "must be text.")
+    return value
 
 
 def _number(value: object, where: str) -> float:

@@ -151,15 +151,15 @@ def reorders(item: Impairment, base_delay_ms: float = 0.0) -> bool:
 
 def _delay(item: Impairment, base_delay_ms: float) -> Command:
     delay_us, jitter_us = round((item.delay_ms + base_delay_ms) * 1000), round(item.jitter_ms * 1000)
-    if not delay_us and not jitter_us:
-        return []
-    arguments = ["delay", f"{delay_us}us"]
-    if jitter_us:
+    # tc forgets the correlation of duplicates unless the one of the delay is named too (seen with iproute2 6.1).
+    correlated = item.jitter_correlation_pct > 0 or item.duplicate_correlation_pct > 0
+    arguments = ["delay", f"{delay_us}us"] if delay_us or jitter_us or correlated else []
+    if jitter_us or correlated:
         arguments.append(f"{jitter_us}us")
-        if item.jitter_correlation_pct:
-            arguments.append(_percent(item.jitter_correlation_pct))
-        if item.jitter_distribution != "uniform":
-            arguments += ["distribution", item.jitter_distribution]
+    if correlated:
+        arguments.append(_percent(item.jitter_correlation_pct))
+    if jitter_us and item.jitter_distribution != "uniform":
+        arguments += ["distribution", item.jitter_distribution]
     return arguments
 
 
