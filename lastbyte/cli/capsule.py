@@ -40,10 +40,11 @@ def export_capsule(
     file: CapsuleFile,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Write a campaign that is over into one file: spec, seed, builds, endpoints, profiles, clients, trials, proofs.
+    """Write a campaign that is over into one file, with all that belongs to it.
 
-    Prints the capsule's digest: publish it beside the file, so that others can tell that they have the original.
-    The same campaign gives the same bytes, whenever it is written.
+    Spec, seed, builds, endpoints, profiles, clients, trials and proofs. Prints
+    the capsule's digest: publish it beside the file, so that others can tell
+    that they have the original. The same campaign gives the same bytes.
 
     Examples:
 
@@ -59,9 +60,10 @@ def export_capsule(
 
 @capsule_app.command("import")
 def import_capsule(file: CapsuleFile, digest: Digest = None, database_url: DatabaseUrl = None) -> None:
-    """Store the campaign of a capsule, all of it or nothing. It keeps its id, and says that it was imported.
+    """Store the campaign of a capsule, all of it or nothing.
 
-    A capsule that is truncated, changed or of a newer format is refused. Importing one again changes nothing.
+    It keeps its id, and says that it was imported. A capsule that is truncated,
+    changed or of a newer format is refused. Importing one again changes nothing.
 
     Examples:
 

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lastbyte.cli import foreign
-from lastbyte.domain.endpoint import size_order
+from lastbyte.domain.endpoint import Origin, size_order
 from lastbyte.domain.errors import InvalidInput
 from lastbyte.domain.profile import Profile
 from lastbyte.services.imported import ImportedResults, OnError
@@ -48,17 +48,19 @@ def heatmap_command(
         str | None, typer.Option(help="H2 client of mode lastbyte; default: the first.", show_default=False)
     ] = None,
     candidate: Annotated[
-        str | None, typer.Option(help="H3 client of mode lastbyte; default: the baseline's, else the first.")
+        str | None,
+        typer.Option(help="H3 client of mode lastbyte; default: of the same program, if any.", show_default=False),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the heatmap as JSON, in full digits.")] = False,
     on_error: foreign.OnErrorOption = OnError.REFUSE,
     protocol: foreign.ProtocolOption = None,
     unit: foreign.UnitOption = None,
 ) -> None:
-    """Heatmaps of HTTP/3 against HTTP/2 from results made elsewhere: conditions by sizes, one for each provider.
+    """Heatmaps of HTTP/3 against HTTP/2 from files: conditions by sizes.
 
-    Blue and negative: H3 is faster; red and positive: slower. The yu modes are the two definitions of Yu and Benson,
-    which pick the best of several clients on each side: that favours the side with more clients.
+    Blue and negative: H3 is faster; red and positive: slower. The yu modes are
+    the two definitions of Yu and Benson, which pick the best of several clients
+    on each side: that favours the side with more clients.
 
     Examples:
 
@@ -104,7 +106,8 @@ def print_heatmap(console: Console, heatmap: Replay) -> None:
     console.print(f"[bold]{heatmap.mode.name}[/]  {escape(heatmap.mode.caption)}", highlight=False, soft_wrap=True)
     for provider in heatmap.providers:
         for title, label, cells in _kinds(provider.cells):
-            head = f"{provider.provider}  {title}"
+            place = " (testbed stand-in)" if provider.origin == Origin.TESTBED else ""
+            head = f"{provider.provider}{place}  {title}"
             console.print(f"\n[bold]{escape(head)}[/]", highlight=False, soft_wrap=True)
             console.print(_table(label, cells, heatmap.mode))
     console.print("Blue, negative: H3 faster. Red, positive: H3 slower.", highlight=False)

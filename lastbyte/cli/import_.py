@@ -39,11 +39,12 @@ def import_command(
     unit: foreign.UnitOption = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Store results made elsewhere as a finished campaign, to see them in the same heatmaps.
+    """Store results made elsewhere as a finished campaign, for the same heatmaps.
 
-    Reads folders of timings (NETWORK/DOMAIN/SIZE/CLIENT.json, arrays of milliseconds), folders of socket samples
-    (samples_threshold5_dev2_delay0/...), and lastbyte's own trials as .csv or .jsonl. All is stored in one transaction,
-    or nothing is; the campaign says that it was imported and from where.
+    Reads folders of timings (NETWORK/DOMAIN/SIZE/CLIENT.json, arrays of
+    milliseconds), folders of socket samples (samples_threshold5_dev2_delay0/...),
+    and lastbyte's own trials as .csv or .jsonl. All is stored, or nothing is;
+    the campaign says that it was imported and from where.
 
     Examples:
 
@@ -51,7 +52,7 @@ def import_command(
 
       lastbyte import results/timings --name "WWW 2021" --on-error skip
 
-      lastbyte import trials.jsonl --database-url postgresql+psycopg://me@db/lastbyte
+      lastbyte import trials.jsonl --database-url postgresql+psycopg://me@db/x
     """
     results = foreign.read(path, protocol, unit, on_error)
     with engine_for(database_url) as engine:
@@ -75,10 +76,11 @@ def export_command(
     ] = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Write every trial of a campaign as CSV (one line each) or as JSON lines (exact, with proofs).
+    """Write every trial of a campaign as CSV, or as JSON lines with proofs.
 
-    JSON lines carry all that lastbyte import needs; a CSV holds names and numbers only. To take a whole campaign
-    elsewhere without losing a digit, see lastbyte capsule.
+    JSON lines are exact and carry all that lastbyte import needs; a CSV holds
+    names and numbers only. To take a whole campaign elsewhere, see lastbyte
+    capsule.
 
     Examples:
 

@@ -43,10 +43,12 @@ def phases_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON, in full digits.")] = False,
     on_error: OnErrorOption = OnError.REFUSE,
 ) -> None:
-    """Handshake, time to first byte, content transfer and close per delay and protocol: mean and deviation in ms.
+    """Phases of socket samples per delay and protocol: mean and deviation in ms.
 
-    Reads samples_threshold5_dev2_delay0/quic/remote/TIME/quic-benchmark-server.json and its like. The deviation is
-    that of the population (divided by n). QUIC sockets close after 10 s of idleness, which the close phase leaves out.
+    Handshake, time to first byte, content transfer and close, from the files
+    samples_threshold5_dev2_delay0/quic/remote/TIME/quic-benchmark-server.json.
+    The deviation is that of the population (divided by n). QUIC sockets close
+    after 10 s of idleness, which the close phase leaves out.
 
     Examples:
 

@@ -53,10 +53,19 @@ class ImportedCell:
     """None for foreign results: nobody proved their link."""
 
     def ttlb_s(self, client_id: str) -> list[float]:
-        """TTLB in seconds of the counted trials that succeeded, in the order of rounds."""
-        mine = [trial for trial in self.trials if trial.client_id == client_id and not trial.is_warmup]
-        mine.sort(key=lambda trial: trial.round_index)
-        return [trial.observation.timings.ttlb_s for trial in mine if trial.observation.timings]
+        """TTLB in seconds of the trials that count, in the order of rounds."""
+        return [ttlb_s for _, ttlb_s in sorted(self.ttlb_by_round(client_id).items())]
+
+    def ttlb_by_round(self, client_id: str) -> dict[int, float]:
+        """TTLB in seconds by round: no warm-up, no failures, and nothing that was out of tolerance when it ran."""
+        return {
+            trial.round_index: trial.observation.timings.ttlb_s
+            for trial in self.trials
+            if trial.client_id == client_id
+            and not trial.is_warmup
+            and not trial.unproven_reason
+            and trial.observation.timings
+        }
 
 
 @dataclass(frozen=True, slots=True)

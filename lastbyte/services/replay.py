@@ -15,9 +15,10 @@ from lastbyte.domain.client import Client, Protocol
 from lastbyte.domain.endpoint import size_order
 from lastbyte.domain.errors import InvalidInput, UnknownName
 from lastbyte.domain.profile import Profile
+from lastbyte.services.heatmap import why_unproven
 from lastbyte.services.imported import ImportedCell, ImportedResults
 from lastbyte.stats import papermodes
-from lastbyte.stats.paired import compare, paired_rounds
+from lastbyte.stats.paired import Verdict, compare, paired_rounds
 from lastbyte.stats.unpaired import compare_unpaired
 
 Times = Mapping[str, Sequence[float]]
@@ -155,7 +156,7 @@ def paired_mode(results: ImportedResults, baseline: str | None = None, candidate
         one, two = times.get(base, ()), times.get(cand, ())
         if results.interleaved:
             pairing = "rounds"
-            result = compare(*paired_rounds(_by_round(cell, base), _by_round(cell, cand)))
+            result = compare(*paired_rounds(cell.ttlb_by_round(base), cell.ttlb_by_round(cand)))
         elif len(one) == len(two):
             pairing, result = "index", compare(one, two)
         else:
@@ -166,7 +167,7 @@ def paired_mode(results: ImportedResults, baseline: str | None = None, candidate
             candidate=arm(cand, two),
             ci_low_pct=result.ci_low_pct,
             ci_high_pct=result.ci_high_pct,
-            verdict=result.verdict.value,
+            verdict=Verdict.UNPROVEN.value if _unproven(cell) else result.verdict.value,
             pairing=pairing,
         )
 
@@ -180,16 +181,13 @@ def arm(client: str, times_s: Sequence[float]) -> Arm | None:
     return Arm(client, len(times_s), statistics.fmean(times_s) * 1000, statistics.median(times_s) * 1000)
 
 
+def _unproven(cell: ImportedCell) -> bool:
+    """Whether the proof that came along says that the link was out of tolerance; foreign results have no proof."""
+    return cell.proof is not None and why_unproven(cell.proof, cell.profile) is not None
+
+
 def _side(times: Times, protocols: Mapping[str, Protocol], protocol: Protocol) -> dict[str, Sequence[float]]:
     return {client: values for client, values in times.items() if values and protocols[client] is protocol}
-
-
-def _by_round(cell: ImportedCell, client: str) -> dict[int, float]:
-    return {
-        trial.round_index: trial.observation.timings.ttlb_s
-        for trial in cell.trials
-        if trial.client_id == client and not trial.is_warmup and trial.observation.timings
-    }
 
 
 def _pair(results: ImportedResults, baseline: str | None, candidate: str | None) -> tuple[str, str]:

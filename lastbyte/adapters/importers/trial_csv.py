@@ -130,15 +130,13 @@ def _flat(cells: list[str], header: list[str], place: str) -> dict[str, Any]:
         data[f"{name}_s"] = _float(value, f"{place}: {name}_ms") / 1000 if value else None
     data["position"], data["exit_code"] = data["position"] or 0, data["exit_code"] or 0
     data["started_at"] = data.get("started_at") or datetime.now(UTC).isoformat()
-    for name in ("endpoint", "profile", "round"):
+    for name in ("endpoint", "profile", "client", "round"):
         if data[name] is None:
             raise Unreadable(f"{place}: {name}", "is empty.")
     return data
 
 
-def _known(name: str | None, known: Mapping[str, Any], kind: str, place: str) -> Any:
-    if name is None:
-        raise Unreadable(f"{place}: {kind}", "is empty.")
+def _known(name: str, known: Mapping[str, Any], kind: str, place: str) -> Any:
     if name not in known:
         raise Unreadable(
             f"{place}: {kind}", f"{name!r} is not in this machine's catalogue; JSON lines carry their own."

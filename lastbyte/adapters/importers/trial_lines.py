@@ -147,7 +147,7 @@ def trial_from_values(data: Mapping[str, Any], place: str) -> Trial:
     """A trial from flat values (times in seconds), shared with the CSV reader; raises Unreadable naming the field."""
     outcome = data.get("outcome")
     kinds = {kind.value for kind in FailureKind}
-    if outcome != "ok" and outcome not in kinds:
+    if not isinstance(outcome, str) or (outcome != "ok" and outcome not in kinds):
         raise Unreadable(f"{place}: outcome", f"{outcome!r} is none of ok, {', '.join(sorted(kinds))}.")
     times = {name: _seconds(data.get(name), f"{place}: {name}") for name in _FLOATS}
     ttlb_s = times["ttlb_s"]
