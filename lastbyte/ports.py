@@ -13,6 +13,7 @@ from lastbyte.domain.client import Client, ClientBuild
 from lastbyte.domain.courtesy import Permission
 from lastbyte.domain.endpoint import Endpoint
 from lastbyte.domain.profile import Profile
+from lastbyte.domain.timeline import Played
 from lastbyte.domain.trial import DirectionCounters, Observation, Trial
 
 
@@ -78,6 +79,25 @@ class HasBoxProcesses(Protocol):
 
     def box_pids(self) -> Sequence[int]:
         """Processes of the box now: their CPU time is the box's."""
+
+
+@runtime_checkable
+class Seedable(Protocol):
+    """A path that can begin its random numbers anew; others need not have this."""
+
+    def reseed(self, seed: int) -> bool:
+        """Begin anew from ``seed``; False, and nothing done, where the box can't. Raises PathLost."""
+
+
+@runtime_checkable
+class PlaysTimelines(Protocol):
+    """A path that changes while a trial runs; others need not have this."""
+
+    def start_timeline(self) -> None:
+        """Begin to play the profile's timeline, now; nothing to do without one. Raises PathLost."""
+
+    def stop_timeline(self) -> Played | None:
+        """End it and put the profile back as it is at rest; None when none was played. Raises PathLost."""
 
 
 @runtime_checkable

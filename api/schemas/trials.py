@@ -84,6 +84,13 @@ class LinkProofOut(Output):
     downlink: DirectionOut
     uplink: DirectionOut
     udp_rcvbuf_errors: int
+    netem_seed: int | None = Field(
+        description="Seed of the link's random numbers, the same for each client of the round; null: none was set."
+    )
+    timeline_steps: int | None = Field(
+        description="Steps of the profile's timeline that took effect; null: it has none."
+    )
+    timeline_worst_late_ms: float | None = Field(description="How late the latest of them was.")
     host: HostUseOut | None
 
     @classmethod
@@ -93,6 +100,9 @@ class LinkProofOut(Output):
             downlink=DirectionOut.of(proof.downlink),
             uplink=DirectionOut.of(proof.uplink),
             udp_rcvbuf_errors=proof.udp_rcvbuf_errors,
+            netem_seed=proof.netem_seed,
+            timeline_steps=proof.played.steps if proof.played else None,
+            timeline_worst_late_ms=proof.played.worst_late_ms if proof.played else None,
             host=HostUseOut.of(proof.host) if proof.host else None,
         )
 

@@ -167,3 +167,10 @@ def order_of_arms(seed: int, endpoint_id: str, profile_name: str, round_index: i
     order = sorted(arms)
     generator.shuffle(order)
     return order
+
+
+def seed_of_round(seed: int, endpoint_id: str, profile_name: str, round_index: int) -> int:
+    """Seed of the link's random numbers in one round, 32 bits: the same for every arm, so that they meet the same
+    losses as far as they send the same packets (common random numbers)."""
+    key = f"netem\x1f{seed}\x1f{endpoint_id}\x1f{profile_name}\x1f{round_index}".encode()
+    return int.from_bytes(hashlib.sha256(key).digest()[:4]) or 1

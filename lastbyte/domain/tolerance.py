@@ -13,6 +13,8 @@ class Tolerances:
     """The probe's median may miss the requested RTT by this many ms ..."""
     rtt_share: float = 0.02
     """... or by this share of it, whichever is more."""
+    rtt_spreads: float = 4.0
+    """On a link that varies by design the median may miss it by so many standard errors more."""
     probes_lost: int = 2
     """Probes that may stay away beyond those that the requested loss explains: one or two of twenty can miss their
     time-out on a machine that was busy for a moment."""
@@ -21,7 +23,7 @@ class Tolerances:
     gate_mean_share: float = 0.05
     """... or this share of it, whichever is more. The mean notices spikes that the median hides."""
     gate_deviation_ms: float = 5.0
-    """The cell waits while the probe's standard deviation is above this, in ms."""
+    """The cell waits while the probe's standard deviation is above this, in ms, and above what the profile asks for."""
     gate_waits_s: tuple[float, ...] = (0.2, 0.5, 1.0, 2.0)
     """Pauses before the probe is repeated. After the last one the cell begins all the same; it is ``unproven`` only
     when the median missed the RTT, and says in its proof that it was not calm."""

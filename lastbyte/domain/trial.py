@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from lastbyte.domain.timeline import Played
+
 
 class FailureKind(enum.StrEnum):
     """Closed vocabulary of failures; ``unknown`` keeps the raw text in ``Failure.detail``."""
@@ -89,7 +91,8 @@ class DirectionCounters:
     overflow_packets: int = 0
     """Drops beyond what the requested random loss explains: at least so many were for want of room in the queue. Exact
     where no random loss was requested; else those above the 99.9 % quantile of the binomial distribution, because
-    netem's counters tell the two apart nowhere (sch_netem.c: both count as ``drops``)."""
+    netem's counters tell the two apart nowhere (sch_netem.c: both count as ``drops``). 0 where loss comes in bursts
+    or the profile has a timeline: then drops can't be put down to one or the other at all."""
 
     @property
     def offered_packets(self) -> int:
@@ -127,6 +130,11 @@ class LinkProof:
     """Increase of UdpRcvbufErrors in the client's namespace (/proc/net/snmp)."""
     host: HostUse | None = None
     """None for trials that were stored before this was measured."""
+    netem_seed: int | None = None
+    """Seed of netem's random numbers, the same for all arms of the round; None where this box's netem has none or
+    the profile leaves nothing to chance."""
+    played: Played | None = None
+    """What was played of the profile's timeline; None without one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from lastbyte.domain.errors import PathLost
-from lastbyte.domain.profile import Profile
+from lastbyte.domain.profile import Impairment, Profile
 from lastbyte.domain.tolerance import DEFAULT, Tolerances
 from lastbyte.domain.trial import DirectionCounters, HostUse, LinkProof
 from lastbyte.ports import (
@@ -19,7 +19,9 @@ from lastbyte.ports import (
     HostReading,
     Path,
     PathFactory,
+    PlaysTimelines,
     RttProbe,
+    Seedable,
     SelfDescribing,
 )
 from lastbyte.stats.tolerance import outside_gate, overflow_packets
@@ -45,6 +47,7 @@ class Link:
         self._shape: tuple[Profile, float] | None = None
         self._last: CounterSnapshot | None = None
         self._host: HostReading | None = None
+        self._seed: int | None = None
         self._machine: Mapping[str, object] | None = None
 
     @property
@@ -62,7 +65,7 @@ class Link:
             try:
                 path = self._path or self._open()
                 path.configure(profile, base_rtt_ms)
-                probe = self._calm_probe(path)
+                probe = self._calm_probe(path, profile)
                 self._last = path.counters()
             except PathLost:
                 self._drop()
@@ -97,9 +100,18 @@ class Link:
             self._machine = described
         return self._machine
 
-    def begin_trial(self) -> tuple[str, ...]:
-        """As ``command_prefix``, and from here on the machine's use counts to the trial."""
+    def begin_trial(self, seed: int | None = None) -> tuple[str, ...]:
+        """As ``command_prefix``, and from here on what happens counts to the trial.
+
+        A timeline starts to play. ``seed`` begins the link's random numbers anew where the box can do that and the
+        profile leaves anything to chance. Raises PathLost.
+        """
         prefix = self.command_prefix()
+        profile = self._profile
+        self._seed = self._reseed(seed) if seed is not None and leaves_to_chance(profile) else None
+        path = self._path
+        if path is not None and profile.timeline is not None and isinstance(path, PlaysTimelines):
+            path.start_timeline()
         self._host = self._read_host()
         return prefix
 
@@ -111,16 +123,22 @@ class Link:
         if self._path is None or self._last is None:
             raise PathLost("the path is gone")
         host = self._host_use()
+        profile = self._profile
+        played = None
+        if profile.timeline is not None and isinstance(self._path, PlaysTimelines):
+            played = self._path.stop_timeline()
         before, after = self._last, self._path.counters()
         self._last = after
         if after.downlink.backlog_packets > DRAINED_BELOW_PACKETS:
             self._last = self._drained(self._path)
-        profile = self._shape[0] if self._shape else Profile("")
+        changes = profile.timeline is not None
         return LinkProof(
-            downlink=_difference(before.downlink, after.downlink, profile.downlink.loss_pct),
-            uplink=_difference(before.uplink, after.uplink, profile.uplink.loss_pct),
+            downlink=_difference(before.downlink, after.downlink, profile.downlink, changes=changes),
+            uplink=_difference(before.uplink, after.uplink, profile.uplink, changes=changes),
             udp_rcvbuf_errors=after.udp_rcvbuf_errors - before.udp_rcvbuf_errors,
             host=host,
+            netem_seed=self._seed,
+            played=played,
         )
 
     def close(self) -> None:
@@ -144,7 +162,7 @@ class Link:
         if path is not None:
             path.close()
 
-    def _calm_probe(self, path: Path) -> RttProbe:
+    def _calm_probe(self, path: Path, profile: Profile) -> RttProbe:
         """Probe until the link is calm (the ambient gate), a few times at most; the last probe is what is stored.
 
         A machine that was busy for a moment calms down, a link that is wrong stays wrong.
@@ -152,11 +170,20 @@ class Link:
         waits = 0
         while True:
             probe = path.probe_rtt(PROBE_PINGS, PROBE_INTERVAL_S)
-            why = outside_gate(probe.requested_ms, probe.samples_ms, limits=self._limits)
+            why = outside_gate(probe.requested_ms, probe.samples_ms, self._limits, profile.rtt_spread_ms)
             if not why or waits == len(self._limits.gate_waits_s):
                 return replace(probe, waits=waits, calm=not why)
             time.sleep(self._limits.gate_waits_s[waits])
             waits += 1
+
+    @property
+    def _profile(self) -> Profile:
+        return self._shape[0] if self._shape else Profile("")
+
+    def _reseed(self, seed: int) -> int | None:
+        """The seed, when the path took it."""
+        path = self._path
+        return seed if path is not None and isinstance(path, Seedable) and path.reseed(seed) else None
 
     def _read_host(self) -> HostReading | None:
         if self._meter is None or self._path is None:
@@ -180,6 +207,14 @@ class Link:
             time.sleep(0.02)
 
 
+def leaves_to_chance(profile: Profile) -> bool:
+    """True when netem draws random numbers for it: loss, jitter, reordering, duplicates, corruption."""
+    return any(
+        item.expected_loss_pct or item.jitter_ms or item.reorder_pct or item.duplicate_pct or item.corrupt_pct
+        for item in (profile.downlink, profile.uplink)
+    )
+
+
 def host_use(before: HostReading, after: HostReading) -> HostUse:
     """What the machine did between two readings. With no tick counted in between, no share can be told: 0."""
     elapsed_s = max(after.at_s - before.at_s, 1e-9)
@@ -200,11 +235,13 @@ def _rate(before: float | None, after: float | None, elapsed_s: float) -> float 
     return None if before is None or after is None else max(0.0, after - before) / elapsed_s
 
 
-def _difference(before: DirectionCounters, after: DirectionCounters, loss_pct: float) -> DirectionCounters:
+def _difference(
+    before: DirectionCounters, after: DirectionCounters, asked: Impairment, *, changes: bool
+) -> DirectionCounters:
     seen = DirectionCounters(
         sent_packets=after.sent_packets - before.sent_packets,
         sent_bytes=after.sent_bytes - before.sent_bytes,
         dropped_packets=after.dropped_packets - before.dropped_packets,
         backlog_packets=after.backlog_packets,
     )
-    return replace(seen, overflow_packets=overflow_packets(seen, loss_pct))
+    return replace(seen, overflow_packets=overflow_packets(seen, asked, changes=changes))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from lastbyte.domain.campaign import order_of_arms
+from lastbyte.domain.campaign import order_of_arms, seed_of_round
 from lastbyte.domain.ceiling import Ceiling
 from lastbyte.domain.client import Client, ClientBuild
 from lastbyte.domain.courtesy import GRANTED, Permission
@@ -120,7 +120,7 @@ class CellRun:
                     continue
                 if not self._may_go_on():
                     return
-                observation, proof = self._observe(arms[client_id])
+                observation, proof = self._observe(arms[client_id], round_index)
                 if self._bench.stop.is_set():
                     return
                 reason = trial_out_of_tolerance(plan.profile, proof) if proof else ""
@@ -165,14 +165,15 @@ class CellRun:
         so_far = [outcome for outcome in self._outcomes if outcome.round_index <= round_index]
         return enough(rule, self._plan.clients, so_far, round_index)
 
-    def _observe(self, client: Client) -> tuple[Observation, LinkProof | None]:
+    def _observe(self, client: Client, round_index: int) -> tuple[Observation, LinkProof | None]:
         if self._target is None:
             return failed(FailureKind.DNS, self._unresolved), None
-        link = self._bench.link
+        plan, link = self._plan, self._bench.link
         link.restore()
         observation: Observation | None = None
         try:
-            observation = self._bench.runner.run(client, self._target, link.begin_trial(), self._plan.timeout_s)
+            prefix = link.begin_trial(seed_of_round(plan.seed, plan.endpoint.id, plan.profile.name, round_index))
+            observation = self._bench.runner.run(client, self._target, prefix, plan.timeout_s)
             return observation, link.proof_since_last()
         except PathLost as exc:
             started_at = observation.started_at if observation else None

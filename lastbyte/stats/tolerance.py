@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 
@@ -16,15 +17,20 @@ PROBE_LOSS_LEVEL = 0.9999
 SEPARATOR = "; "
 
 
-def rtt_out_of_tolerance(requested_ms: float, samples_ms: Sequence[float], limits: Tolerances = DEFAULT) -> str:
+def rtt_out_of_tolerance(
+    requested_ms: float, samples_ms: Sequence[float], limits: Tolerances = DEFAULT, spread_ms: float = 0.0
+) -> str:
     """Why the round-trip time of a link is not what was requested; empty when it is.
 
-    The median of the samples, in ms, may differ by 1 ms or 2 %, whichever is larger.
+    The median of the samples, in ms, may differ by 1 ms or 2 %, whichever is larger, and by what chance makes of
+    ``spread_ms``, the variation that the profile asks for.
     """
     if not samples_ms:
         return "No probe came back through the link before the trials."
     achieved = statistics.median(samples_ms)
-    allowed = max(limits.rtt_ms, limits.rtt_share * requested_ms)
+    # the median of n round trips that vary by design varies itself, by about 1.25 spreads / sqrt(n)
+    by_design = limits.rtt_spreads * 1.25 * spread_ms / math.sqrt(len(samples_ms))
+    allowed = max(limits.rtt_ms, limits.rtt_share * requested_ms) + by_design
     if abs(achieved - requested_ms) <= allowed:
         return ""
     return f"RTT was {achieved:.2f} ms where {requested_ms:g} ms ± {allowed:g} ms was requested."
@@ -34,9 +40,8 @@ def cell_out_of_tolerance(
     profile: Profile, requested_ms: float, samples_ms: Sequence[float], lost: int, limits: Tolerances = DEFAULT
 ) -> str:
     """Why the link of a cell can't be believed, from the probe before its trials; empty when it can."""
-    return rtt_out_of_tolerance(requested_ms, samples_ms, limits) or probe_loss_out_of_tolerance(
-        profile, len(samples_ms), lost, limits
-    )
+    wrong = rtt_out_of_tolerance(requested_ms, samples_ms, limits, profile.rtt_spread_ms)
+    return wrong or probe_loss_out_of_tolerance(profile, len(samples_ms), lost, limits)
 
 
 def probe_loss_out_of_tolerance(profile: Profile, answered: int, lost: int, limits: Tolerances = DEFAULT) -> str:
@@ -44,46 +49,62 @@ def probe_loss_out_of_tolerance(profile: Profile, answered: int, lost: int, limi
     sent = answered + lost
     if sent == 0 or lost == 0:
         return ""
-    kept = (1 - profile.downlink.loss_pct / 100) * (1 - profile.uplink.loss_pct / 100)
-    explained = quantile(PROBE_LOSS_LEVEL, sent, 1 - kept)
+    kept = (1 - profile.downlink.expected_loss_pct / 100) * (1 - profile.uplink.expected_loss_pct / 100)
+    in_bursts = not (_independent(profile.downlink) and _independent(profile.uplink))
+    # a burst may take all of twenty probes, sent within a tenth of a second
+    explained = sent - 1 if in_bursts else quantile(PROBE_LOSS_LEVEL, sent, 1 - kept)
     if lost <= explained + limits.probes_lost:
         return ""
     return f"{lost} of {sent} probes were lost where a link that loses {(1 - kept) * 100:.3g} % was requested."
 
 
-def outside_gate(requested_ms: float, samples_ms: Sequence[float], limits: Tolerances = DEFAULT) -> str:
+def outside_gate(
+    requested_ms: float, samples_ms: Sequence[float], limits: Tolerances = DEFAULT, spread_ms: float = 0.0
+) -> str:
     """Why a cell should wait before its first trial: mean or deviation of the probe over the thresholds.
 
-    Empty when it need not. The idea of gating on the mean and the deviation of pings is that of earlier QUIC
-    benchmarks, which threw a whole series away when the network was not calm before it.
+    Empty when it need not. ``spread_ms`` is the variation that the profile asks for, which is no reason. The idea of
+    gating on the mean and the deviation of pings is that of earlier QUIC benchmarks, which threw a whole series away
+    when the network was not calm before it.
     """
-    wrong = rtt_out_of_tolerance(requested_ms, samples_ms, limits)
+    wrong = rtt_out_of_tolerance(requested_ms, samples_ms, limits, spread_ms)
     if wrong:
         return wrong
-    allowed = max(limits.gate_mean_ms, limits.gate_mean_share * requested_ms)
+    allowed = max(limits.gate_mean_ms, limits.gate_mean_share * requested_ms) + spread_ms
     mean = statistics.fmean(samples_ms)
     if mean - requested_ms > allowed:
         return f"Mean RTT was {mean:.2f} ms, more than {allowed:g} ms above the requested {requested_ms:g} ms."
     deviation = statistics.pstdev(samples_ms)
-    if deviation > limits.gate_deviation_ms:
-        return f"RTT deviated by {deviation:.2f} ms, more than {limits.gate_deviation_ms:g} ms."
+    if deviation > limits.gate_deviation_ms + spread_ms:
+        return f"RTT deviated by {deviation:.2f} ms, more than {limits.gate_deviation_ms + spread_ms:g} ms."
     return ""
 
 
-def overflow_packets(counters: DirectionCounters, loss_pct: float) -> int:
-    """Drops that the requested random loss, in percent, does not explain (see ``DirectionCounters``)."""
-    if counters.dropped_packets == 0 or loss_pct == 0:
+def overflow_packets(counters: DirectionCounters, asked: Impairment, *, changes: bool = False) -> int:
+    """Drops that the requested random loss does not explain (see ``DirectionCounters``).
+
+    0 where that can't be told: of bursts and of a link that ``changes`` while the trial runs.
+    """
+    if counters.dropped_packets == 0 or changes or not _independent(asked):
+        return 0
+    if asked.loss_pct == 0:
         return counters.dropped_packets
-    return max(0, counters.dropped_packets - quantile(OVERFLOW_LEVEL, counters.offered_packets, loss_pct / 100))
+    return max(0, counters.dropped_packets - quantile(OVERFLOW_LEVEL, counters.offered_packets, asked.loss_pct / 100))
+
+
+def _independent(asked: Impairment) -> bool:
+    """True when packets are lost independently of each other, so that counts are binomial; also when none is."""
+    return asked.loss_model is None and asked.loss_correlation_pct == 0
 
 
 def trial_out_of_tolerance(profile: Profile, proof: LinkProof, limits: Tolerances = DEFAULT) -> str:
     """Why a trial can't be believed, all reasons in one line, each ``label: sentence``; empty when it can."""
-    reasons = [
-        _rcvbuf(proof, limits),
-        _loss("downlink", profile.downlink, proof.downlink, limits),
-        _loss("uplink", profile.uplink, proof.uplink, limits),
-    ]
+    reasons = [_rcvbuf(proof, limits)]
+    if profile.timeline is None:
+        reasons += [
+            _loss("downlink", profile.downlink, proof.downlink, limits),
+            _loss("uplink", profile.uplink, proof.uplink, limits),
+        ]
     if proof.host is not None:
         limited = profile.downlink.rate_mbit_s is not None or profile.uplink.rate_mbit_s is not None
         reasons += [_steal(proof.host, limits), _box(proof.host, limits) if limited else ""]
@@ -103,7 +124,7 @@ def _rcvbuf(proof: LinkProof, limits: Tolerances) -> str:
 
 
 def _loss(name: str, asked: Impairment, counters: DirectionCounters, limits: Tolerances) -> str:
-    if asked.loss_pct == 0:
+    if asked.loss_pct == 0 or not _independent(asked):
         return ""
     offered, dropped = counters.offered_packets, counters.dropped_packets
     if at_most(dropped, offered, asked.loss_pct / 100) >= limits.loss_probability:

@@ -11,11 +11,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lastbyte.domain.campaign import StoppingRule, order_of_arms
+from lastbyte.domain.campaign import StoppingRule, order_of_arms, seed_of_round
 from lastbyte.domain.client import Client
 from lastbyte.domain.courtesy import GRANTED, Permission
 from lastbyte.domain.endpoint import Origin
 from lastbyte.domain.errors import PathLost, PathUnavailable
+from lastbyte.domain.profile import Impairment
+from lastbyte.domain.timeline import Played, Step, Timeline
 from lastbyte.domain.trial import FailureKind, Observation, Timings
 from lastbyte.ports import Target
 from lastbyte.services.link import Link
@@ -284,6 +286,53 @@ def test_trials_out_of_tolerance_do_not_help_to_stop() -> None:
     the_bench = Bench(Link(FakePathFactory(), FakeMeter(steal_on=5)), FakeRunner(), FakeResolver(), threading.Event())
     measure_cell(7, "w", store, the_bench, 20)
     assert store.rounds_saved == 23, "one round more, since one had no pair"
+
+
+class RichPath(FakePath):
+    """A path with random numbers and timelines."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: list[object] = []
+
+    def reseed(self, seed: int) -> bool:
+        self.said.append(seed)
+        return True
+
+    def start_timeline(self) -> None:
+        self.said.append("start")
+
+    def stop_timeline(self) -> Played:
+        self.said.append("stop")
+        return Played(steps=3, worst_late_ms=0.4)
+
+
+def test_the_arms_of_a_round_meet_the_same_random_numbers() -> None:
+    lossy = replace(PROFILE, downlink=Impairment(delay_ms=25, loss_pct=1))
+    store = FakeStore(replace(plan(rounds=2), profile=lossy))
+    factory = FakePathFactory(RichPath)
+    measure_cell(7, "w", store, Bench(Link(factory), FakeRunner(), FakeResolver(), threading.Event()), 20)
+    seeds = [trial.proof.netem_seed for trial in store.trials.values() if trial.proof]
+    assert factory.opened[0].said == seeds  # type: ignore[attr-defined]
+    assert seeds[0::2] == seeds[1::2], "each arm of a round has the round's seed"
+    assert len(set(seeds)) == 3, "each round has its own"
+    assert seeds[0] == seed_of_round(42, ENDPOINT.id, lossy.name, 0)
+
+
+def test_a_link_that_leaves_nothing_to_chance_is_not_seeded() -> None:
+    store = FakeStore(plan(rounds=1))
+    factory = FakePathFactory(RichPath)
+    measure_cell(7, "w", store, Bench(Link(factory), FakeRunner(), FakeResolver(), threading.Event()), 20)
+    assert factory.opened[0].said == []  # type: ignore[attr-defined]
+
+
+def test_a_timeline_plays_while_a_trial_runs() -> None:
+    spikes = replace(PROFILE, timeline=Timeline((Step(200.0),), 1000.0))
+    store = FakeStore(replace(plan(rounds=1), profile=spikes))
+    factory = FakePathFactory(RichPath)
+    measure_cell(7, "w", store, Bench(Link(factory), FakeRunner(), FakeResolver(), threading.Event()), 20)
+    assert factory.opened[0].said == ["start", "stop"] * 4  # type: ignore[attr-defined]
+    assert {t.proof.played for t in store.trials.values() if t.proof} == {Played(3, 0.4)}
 
 
 def test_a_cell_waits_for_a_calm_link_and_stores_how_often(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import replace
 
 import pytest
 from scipy import stats
 
+from lastbyte.domain.loss import GilbertElliott
 from lastbyte.domain.profile import Impairment, Profile
 from lastbyte.domain.trial import DirectionCounters, HostUse, LinkProof
 from lastbyte.stats.binomial import at_most, quantile
@@ -55,7 +57,7 @@ def test_offered_is_what_came_out_and_what_was_dropped() -> None:
 
 
 def test_without_random_loss_every_drop_is_overflow() -> None:
-    assert overflow_packets(counted(900, 7), 0) == 7
+    assert overflow_packets(counted(900, 7), Impairment()) == 7
     assert trial_out_of_tolerance(LIMITED, proof(counted(900, 70))) == "", "a queue of the profile's size may be full"
 
 
@@ -63,8 +65,8 @@ def test_with_random_loss_only_the_drops_it_does_not_explain_are_overflow() -> N
     generator = random.Random(1)  # noqa: S311
     for _ in range(200):
         dropped = sum(generator.random() < 0.01 for _ in range(1000))
-        assert overflow_packets(counted(1000 - dropped, dropped), 1) <= 2
-    assert overflow_packets(counted(900, 100), 1) >= 75
+        assert overflow_packets(counted(1000 - dropped, dropped), LOSSY.downlink) <= 2
+    assert overflow_packets(counted(900, 100), LOSSY.downlink) >= 75
 
 
 def test_a_link_that_loses_less_than_it_should_is_not_believed() -> None:
@@ -112,3 +114,25 @@ def test_the_ambient_gate_asks_for_median_mean_and_deviation() -> None:
     assert "RTT was" in outside_gate(10, (12.0,) * 20)
     assert "Mean" in outside_gate(10, (10.0,) * 18 + (60.0, 60.0))
     assert "deviated" in outside_gate(200, (200.0,) * 11 + (185.0,) * 9)
+
+
+BURSTS = Impairment(loss_gemodel=GilbertElliott(p_pct=1, r_pct=30))
+
+
+def test_of_bursts_nothing_is_told_that_can_not_be_told() -> None:
+    bursty = Profile("bursts", downlink=BURSTS, uplink=BURSTS)
+    assert trial_out_of_tolerance(bursty, proof(counted(3500, 0))) == ""
+    assert overflow_packets(counted(900, 100), BURSTS) == 0
+    assert overflow_packets(counted(900, 100), Impairment(), changes=True) == 0
+    assert cell_out_of_tolerance(bursty, 10, (10.0,) * 8, 12) == ""
+    assert "No probe" in cell_out_of_tolerance(bursty, 10, (), 20)
+
+
+def test_variation_that_was_asked_for_is_no_fault() -> None:
+    shaky = Profile("jitter", downlink=Impairment(delay_ms=50, jitter_ms=30))
+    samples = tuple(50.0 + 30 * math.sin(n) for n in range(20))
+    assert cell_out_of_tolerance(shaky, 50, samples, 0) == ""
+    assert cell_out_of_tolerance(Profile("steady"), 50, tuple(s + 8 for s in samples), 0) != ""
+    assert outside_gate(50, samples, spread_ms=shaky.rtt_spread_ms) == ""
+    assert outside_gate(50, samples) != ""
+    assert cell_out_of_tolerance(shaky, 50, tuple(s + 60 for s in samples), 0) != ""
