@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -103,9 +104,9 @@ def accept(results: ImportedResults, on_error: OnError) -> ImportedResults:
         )
     if not results.cells:
         raise InvalidInput(results.origin, f"holds no usable results.{listed(results.bad)}")
-    places = [(cell.endpoint.id, cell.profile.name) for cell in results.cells]
-    twice = next((place for place in places if places.count(place) > 1), None)
-    if twice is not None:
+    places = Counter((cell.endpoint.id, cell.profile.name) for cell in results.cells)
+    twice, times = max(places.items(), key=lambda item: item[1])
+    if times > 1:
         raise InvalidInput(results.origin, f"holds {twice[0]} under {twice[1]} twice.", "Leave one of them out.")
     used = {trial.client_id for cell in results.cells for trial in cell.trials}
     return replace(results, clients=tuple(client for client in results.clients if client.id in used))
