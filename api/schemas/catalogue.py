@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Literal
 
 from pydantic import Field
@@ -10,7 +11,10 @@ from pydantic import Field
 from api.schemas.common import Output, Timestamp
 from lastbyte.domain.client import Client
 from lastbyte.domain.endpoint import Endpoint
+from lastbyte.domain.impairment import Slot
+from lastbyte.domain.loss import FourState, GilbertElliott
 from lastbyte.domain.profile import Impairment, Profile
+from lastbyte.domain.timeline import Timeline
 from lastbyte.ports import SeenBuild, SeenVantage
 
 
@@ -50,16 +54,28 @@ class ImpairmentOut(Output):
     loss_pct: float
     rate_mbit_s: float | None
     queue_packets: int
+    queue_bdp: float | None = Field(description="Queue in multiples of the BDP; null: queue_packets counts.")
+    jitter_ms: float
+    jitter_distribution: str
+    jitter_correlation_pct: float
+    loss_correlation_pct: float
+    loss_gemodel: GilbertElliott | None
+    loss_state: FourState | None
+    expected_loss_pct: float = Field(description="Loss in the long run, whatever the model.")
+    reorder_pct: float
+    reorder_correlation_pct: float
+    reorder_gap: int
+    duplicate_pct: float
+    duplicate_correlation_pct: float
+    corrupt_pct: float
+    corrupt_correlation_pct: float
+    slot: Slot | None
 
     @classmethod
     def of(cls, impairment: Impairment) -> ImpairmentOut:
         """From the domain."""
-        return cls(
-            delay_ms=impairment.delay_ms,
-            loss_pct=impairment.loss_pct,
-            rate_mbit_s=impairment.rate_mbit_s,
-            queue_packets=impairment.queue_packets,
-        )
+        values = {item.name: getattr(impairment, item.name) for item in fields(impairment)}
+        return cls(**values, expected_loss_pct=impairment.expected_loss_pct)
 
 
 class ProfileOut(Output):
@@ -72,6 +88,10 @@ class ProfileOut(Output):
     rate_mbit_s: float | None
     downlink: ImpairmentOut
     uplink: ImpairmentOut
+    group: str = Field(description="Heading under which lists show it.")
+    source: str = Field(description="Where its numbers come from.")
+    timeline: Timeline | None = Field(description="How it changes while a trial runs.")
+    warnings: list[str] = Field(description="What may mislead about it, at any distance of the endpoint.")
 
     @classmethod
     def of(cls, profile: Profile) -> ProfileOut:
@@ -84,6 +104,10 @@ class ProfileOut(Output):
             rate_mbit_s=profile.rate_mbit_s,
             downlink=ImpairmentOut.of(profile.downlink),
             uplink=ImpairmentOut.of(profile.uplink),
+            group=profile.group,
+            source=profile.source,
+            timeline=profile.timeline,
+            warnings=list(profile.warnings()),
         )
 
 

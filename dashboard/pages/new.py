@@ -57,8 +57,8 @@ def page(endpoints: list[Json], profiles: list[Json], clients: list[Json], vanta
                                 id=ids.NEW_PROFILES,
                                 label="Profiles",
                                 description="The network conditions.",
-                                data=[{"value": p["name"], "label": profile_label(p)} for p in profiles],
-                                value=[p["name"] for p in profiles if p["rate_mbit_s"] is not None],
+                                data=profile_choices(profiles),
+                                value=default_profiles(profiles),
                                 searchable=True,
                                 clearable=True,
                             ),
@@ -141,6 +141,22 @@ def endpoint_choices(endpoints: Sequence[Json]) -> list[Json]:
         group = e["provider"] + (" (testbed)" if e["origin"] == "testbed" else " (production)")
         groups.setdefault(group, []).append({"value": e["id"], "label": label})
     return [{"group": group, "items": items} for group, items in groups.items()]
+
+
+def profile_choices(profiles: Sequence[Json]) -> list[Json]:
+    """Under the headings of the catalogue, in its order."""
+    groups: dict[str, list[Json]] = {}
+    for p in profiles:
+        groups.setdefault(p.get("group") or "Other profiles", []).append(
+            {"value": p["name"], "label": profile_label(p)}
+        )
+    return [{"group": group, "items": items} for group, items in groups.items()]
+
+
+def default_profiles(profiles: Sequence[Json]) -> list[str]:
+    """The shaped ones of the first group."""
+    first = profiles[0].get("group") if profiles else None
+    return [p["name"] for p in profiles if p.get("group") == first and p["rate_mbit_s"] is not None]
 
 
 def profile_label(profile: Json) -> str:

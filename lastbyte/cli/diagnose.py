@@ -9,11 +9,11 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import box
 from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
+    from lastbyte.domain.profile import Profile
     from lastbyte.provision.doctor import DoctorRow
 
 EXIT_INCOMPLETE = 1
@@ -60,17 +60,24 @@ def profiles(
 
     known = load_profiles().values()
     if as_json:
-        sys.stdout.write(json.dumps([asdict(profile) for profile in known], indent=2) + "\n")
+        rows = [{**asdict(profile), "warnings": profile.warnings()} for profile in known]
+        sys.stdout.write(json.dumps(rows, indent=2) + "\n")
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("name", no_wrap=True)
-    for heading in ("extra RTT\nms", "loss each way\n%", "rate\nMbit/s"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    width = max(len(profile.name) for profile in known)
+    console = Console()
+    for group in dict.fromkeys(profile.group for profile in known):
+        console.print(f"\n[bold]{group or 'Other profiles'}[/bold]")
+        console.print(_profiles_table([profile for profile in known if profile.group == group], width))
+
+
+def _profiles_table(known: Iterable[Profile], name_width: int) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column("name", no_wrap=True, min_width=name_width)
     table.add_column("description")
     for profile in known:
-        rate = "unlimited" if profile.rate_mbit_s is None else f"{profile.rate_mbit_s:g}"
-        table.add_row(profile.name, f"{profile.extra_rtt_ms:g}", f"{profile.loss_pct:g}", rate, profile.description)
-    Console().print(table)
+        warnings = [f"[yellow]! {text}[/yellow]" for text in profile.warnings()]
+        table.add_row(profile.name, "\n".join([profile.description, *warnings]))
+    return table
 
 
 def _boxes() -> Iterable[DoctorRow]:
