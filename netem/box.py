@@ -72,3 +72,5 @@ class BoxStatus:
     """Kernel version, or empty."""
     reason: str
     """Why not, and how to get it; or a word on what it is."""
+    seed: bool = False
+    """Whether, by the versions of kernel and tc, netem's random numbers can be fixed; an open path knows for sure."""

@@ -78,7 +78,10 @@ def boxes_command(
     """Which kinds of box can be had here, and why not."""
     statuses = available_boxes()
     if as_json:
-        rows = [{"kind": s.kind, "usable": s.usable, "version": s.version, "reason": s.reason} for s in statuses]
+        rows = [
+            {"kind": s.kind, "usable": s.usable, "version": s.version, "reason": s.reason, "seed": s.seed}
+            for s in statuses
+        ]
         print(json.dumps(rows, indent=2))
     else:
         Console().print(boxes_table(statuses))
@@ -109,7 +112,7 @@ def closed_on_sigterm() -> Iterator[None]:
 def report_table(report: ProbeReport) -> Table:
     """A probe for a reader."""
     title = f"{report.profile} over {report.box} ({report.box_version})"
-    table = Table("", "requested", "achieved", "", "within tolerance", title=title)
+    table = Table("", "requested", "achieved", "", "within tolerance", title=title, caption_justify="left")
     rtt = report.rtt
     if rtt.median is None or rtt.p5 is None or rtt.p95 is None:
         table.add_row("RTT", f"{rtt.requested:g} ms", "no answer", f"{rtt.lost} lost", "no")
@@ -120,15 +123,21 @@ def report_table(report: ProbeReport) -> Table:
         table.add_row(*_rate_row(name, rate))
     for name, loss in (("downlink loss", report.downlink_loss), ("uplink loss", report.uplink_loss)):
         table.add_row(*_loss_row(name, loss))
-    table.caption = "Rates at layer 2 (frame with Ethernet header), as netem counts them. Loss with its 95 % interval."
+    notes = ["Rates at layer 2 (frame with Ethernet header), as netem counts them. Loss with its 95 % interval."]
+    if not report.seed_supported:
+        notes.append("This box can't fix its random numbers: each trial meets losses of its own.")
+    table.caption = "\n".join([*notes, *(f"! {text}" for text in report.warnings)])
     return table
 
 
 def boxes_table(statuses: list[BoxStatus]) -> Table:
     """Kinds of box for a reader."""
-    table = Table("box", "usable", "kernel", "")
+    table = Table("box", "usable", "kernel", "seed", "")
     for status in statuses:
-        table.add_row(status.kind, _yes(status.usable), status.version, status.reason)
+        table.add_row(status.kind, _yes(status.usable), status.version, _yes(status.seed), status.reason)
+    table.caption = (
+        "seed: whether losses can be made the same for each arm (netem's seed; kernel and iproute2 from 6.6)."
+    )
     return table
 
 

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lastbyte.domain.impairment import Slot
+from lastbyte.domain.loss import FourState, GilbertElliott
 from lastbyte.domain.profile import Impairment
 from netem import tc
 from netem.readback import differences, parse_qdiscs
@@ -33,6 +35,60 @@ def test_a_shaped_direction() -> None:
     arguments = one_command(Impairment(delay_ms=25, loss_pct=1, rate_mbit_s=10), 5, "vec0", 10)
     text = "qdisc replace dev vec0 root handle a: netem limit 365 delay 30000us loss random 1.000000% rate 10000000bit"
     assert " ".join(arguments) == text
+
+
+@pytest.mark.parametrize(
+    ("item", "options"),
+    [
+        (Impairment(delay_ms=20, jitter_ms=5), "delay 20000us 5000us"),
+        (
+            Impairment(delay_ms=20, jitter_ms=5, jitter_distribution="normal", jitter_correlation_pct=25),
+            "delay 20000us 5000us 25.000000% distribution normal",
+        ),
+        (Impairment(loss_pct=0.3, loss_correlation_pct=25), "loss random 0.300000% 25.000000%"),
+        (
+            Impairment(loss_gemodel=GilbertElliott(1, 10, 70, 0.1)),
+            "loss gemodel 1.000000% 10.000000% 70.000000% 0.100000%",
+        ),
+        (
+            Impairment(loss_state=FourState(1, 10)),
+            "loss state 1.000000% 10.000000% 0.000000% 100.000000% 0.000000%",
+        ),
+        (
+            Impairment(delay_ms=1, reorder_pct=5, reorder_correlation_pct=50, reorder_gap=5),
+            "delay 1000us reorder 5.000000% 50.000000% gap 5",
+        ),
+        (Impairment(reorder_pct=5), ""),  # nothing to overtake, and tc refuses it
+        (Impairment(duplicate_pct=1), "duplicate 1.000000%"),
+        (
+            Impairment(duplicate_pct=1, duplicate_correlation_pct=3),
+            "delay 0us 0us 0.000000% duplicate 1.000000% 3.000000%",
+        ),
+        (Impairment(corrupt_pct=0.1), "corrupt 0.100000%"),
+        (Impairment(slot=Slot(5, 10, 3, 9000)), "slot 5000us 10000us packets 3 bytes 9000"),
+    ],
+)
+def test_each_option_is_tcs(item: Impairment, options: str) -> None:
+    assert " ".join(one_command(item)).partition(" limit ")[2].partition(" ")[2] == options
+
+
+def test_a_seed_is_the_last_word() -> None:
+    (command,) = tc.Shape(Impairment(loss_pct=1)).commands("vec0", 1, seed=2**64 - 1)
+    assert command[-2:] == ["seed", "18446744073709551615"]
+
+
+def test_a_seed_read_back_must_be_the_one_asked_for() -> None:
+    row = {"kind": "netem", "handle": "1:", "dev": "v", "root": True, "options": {"limit": 340, "seed": 2**64 - 1}}
+    state = parse_qdiscs(json.dumps([row]))["v"]
+    shape = tc.Shape(Impairment())
+    assert differences(state, 1, shape) == []
+    assert differences(state, 1, shape, seed=2**64 - 1) == []
+    assert differences(state, 1, shape, seed=2**64 - 2)
+
+
+def test_the_delay_line_has_room_for_jitter_and_slots() -> None:
+    assert tc.longest_delay_ms(Impairment(delay_ms=20, jitter_ms=5, slot=Slot(2, 4)), 10) == 39
+    assert tc.longest_delay_ms(Impairment(delay_ms=20, jitter_ms=5, jitter_distribution="normal")) == 40
 
 
 def test_a_clear_direction_has_a_limit_and_nothing_else() -> None:
