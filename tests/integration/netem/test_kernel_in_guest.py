@@ -11,7 +11,7 @@ from lastbyte.domain.errors import PathUnavailable
 from netem import uml_box
 from tests.integration.netem.guest import ROOT, run_pytest
 
-TESTS = ("test_shaping.py", "test_lifetime.py", "test_uplinks.py")
+TESTS = ("test_shaping.py", "test_conditions.py", "test_lifetime.py", "test_uplinks.py")
 
 
 @pytest.mark.skipif("LASTBYTE_IN_GUEST" in os.environ, reason="this is the guest")
