@@ -100,14 +100,6 @@ class PlaysTimelines(Protocol):
         """End it and put the profile back as it is at rest; None when none was played. Raises PathLost."""
 
 
-@runtime_checkable
-class SelfDescribing(Protocol):
-    """A path that can say more of itself than its kind; others need not have this."""
-
-    def describe(self) -> Mapping[str, object]:
-        """For the record of a cell, as JSON values: the box's version, offloads as read back, and so on."""
-
-
 class PathFactory(Protocol):
     """Opens paths."""
 
@@ -192,6 +184,8 @@ class Outcome:
     unproven_reason: str = ""
     """Why the trial is kept out of comparisons; empty when it is not."""
     body_bytes: int | None = None
+    elapsed_s: float = 0.0
+    """Wall time of the client, in seconds: of a trial that timed out, TTLB is at least that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 
 from lastbyte.adapters.ceilings_file import load_ceilings
 from lastbyte.adapters.client_descriptions import load_clients
@@ -17,10 +18,14 @@ from lastbyte.domain.courtesy import CourtesyBudget
 from lastbyte.domain.endpoint import Endpoint, Origin, endpoint_for_url
 from lastbyte.domain.errors import LastbyteError
 from lastbyte.domain.profile import Profile
+from lastbyte.ports import Path
 from lastbyte.services.link import Link
 from lastbyte.services.measure_cell import Bench
 from lastbyte.settings import Settings, settings, var_dir
+from netem import ethtool
+from netem.box import INTERFACE
 from netem.factory import ShapedPathFactory, choose_box
+from netem.path import ShapedPath
 from netem.profiles import load_profiles
 from testbed import state as testbed_state
 from testbed.catalogue import endpoints as testbed_endpoints
@@ -63,8 +68,24 @@ def box_kind(wanted: str) -> str:
 @contextmanager
 def bench(stop: threading.Event, box: str) -> Iterator[Bench]:
     """What a measurement needs; the link opens with the first cell and is removed with the block."""
-    with Link(ShapedPathFactory(box), ProcHostMeter()) as link:
+    with Link(ShapedPathFactory(box), ProcHostMeter(), describe_path) as link:
         yield Bench(link, ProgramClientRunner(), resolver(), stop, load_ceilings)
+
+
+def describe_path(path: Path) -> dict[str, object]:
+    """For the record of a cell: the box's version, whether it takes a seed, and the offloads of both ends as read back
+    now, which must all be off."""
+    if not isinstance(path, ShapedPath):
+        return {}
+    ends = {"client": path.client, "uplink": path.uplink}
+    return {
+        "box_version": path.box_version,
+        "netem_seed": path.seed_supported,
+        "offloads": {
+            name: {feature: end.call(partial(ethtool.get, INTERFACE, feature)) for feature in ethtool.SEGMENTATION}
+            for name, end in ends.items()
+        },
+    }
 
 
 def resolver() -> HostResolver:

@@ -68,7 +68,7 @@ class CellOut(Output):
     extra_rtt_ms: float
     rate_mbit_s: float | None
     state: CellState
-    n: int = Field(description="Rounds in which both clients succeeded.")
+    n: int = Field(description="Rounds in which both clients succeeded or timed out.")
     diff_pct: float | None = Field(
         description="Median of the paired log ratios as a percentage; negative: the candidate is faster."
     )
@@ -79,6 +79,11 @@ class CellOut(Output):
     candidate: ArmOut
     proof: CellProofOut | None
     unproven_reason: str | None
+    timed_out: int = Field(
+        description="Rounds among n in which a client timed out: its time counts as at least the limit."
+    )
+    at_least_pct: float | None = Field(description="Where time-outs leave diff_pct open: it is no less than this.")
+    at_most_pct: float | None = Field(description="Where time-outs leave diff_pct open: it is no more than this.")
     left_out: int = Field(description="Successful trials of the two clients that are kept out of the comparison.")
     left_out_reasons: dict[str, int] = Field(description="Why, with how many each.")
     aa_floor_pct: float | None = Field(
@@ -112,6 +117,9 @@ class CellOut(Output):
             candidate=ArmOut.of(item.candidate),
             proof=_proof(item),
             unproven_reason=item.unproven_reason,
+            timed_out=item.timed_out,
+            at_least_pct=_finite(item.at_least_pct),
+            at_most_pct=_finite(item.at_most_pct),
             left_out=item.left_out,
             left_out_reasons=dict(item.left_out_reasons),
             aa_floor_pct=_finite(item.aa_floor_pct),

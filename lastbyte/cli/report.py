@@ -165,7 +165,7 @@ def _failures(result: CellResult, client_id: str) -> str:
 
 def _difference(comparison: Comparison) -> str:
     if comparison.diff_pct is None:
-        return "no round in which both succeeded"
+        return _open_difference(comparison)
     text = f"[bold]{comparison.diff_pct:+.1f} %[/] TTLB"
     if comparison.ci_low_pct is not None and comparison.ci_high_pct is not None:
         text += f", 95 % interval {comparison.ci_low_pct:+.1f} to {comparison.ci_high_pct:+.1f} %"
@@ -175,6 +175,14 @@ def _difference(comparison: Comparison) -> str:
     colour = _COLOURS.get(comparison.verdict, "default")
     too_few = f" (a verdict needs {MIN_ROUNDS_FOR_VERDICT} rounds)" if comparison.n < MIN_ROUNDS_FOR_VERDICT else ""
     return f"{text}, n={comparison.n}: [{colour}]{word}[/]{too_few}"
+
+
+def _open_difference(comparison: Comparison) -> str:
+    if comparison.at_least_pct is not None:
+        return f"at least {comparison.at_least_pct:+.1f} % TTLB, since it timed out, n={comparison.n}"
+    if comparison.at_most_pct is not None:
+        return f"at most {comparison.at_most_pct:+.1f} % TTLB, since the other timed out, n={comparison.n}"
+    return "time-outs leave it open" if comparison.n else "no round in which both succeeded"
 
 
 def _link(result: CellResult) -> str:

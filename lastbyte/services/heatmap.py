@@ -1,6 +1,7 @@
 """A campaign's trials as squares of a heatmap: H3 against H2 per cell, with n, interval, verdict and proof.
 
-Only counted rounds in which both arms succeeded are paired; the warm-up round never counts. A cell whose link missed
+Only counted rounds in which both arms succeeded or timed out are paired, a time-out as a bound; the warm-up round never
+counts. A cell whose link missed
 its requested round-trip time is ``unproven``: shown, but kept out of every comparison. A trial during which link or
 machine were out of tolerance is left out of its cell's comparison, and the cell says how many and why.
 """
@@ -20,7 +21,8 @@ from lastbyte.domain.endpoint import Origin, size_order
 from lastbyte.domain.errors import InvalidInput, UnknownName
 from lastbyte.domain.profile import Profile
 from lastbyte.ports import CampaignRecord, CampaignStore, CellProof, CellRecord, Outcome, ResultStore
-from lastbyte.services.stopping import confidence_of, counted_times
+from lastbyte.services.stopping import confidence_of, counted_times, times_or_limits
+from lastbyte.stats.censored import compare_censored, paired_or_timed_out
 from lastbyte.stats.floor import Floor, noise_floor, with_floor
 from lastbyte.stats.paired import Comparison, Verdict, compare, paired_rounds
 from lastbyte.stats.tolerance import cell_out_of_tolerance, labels_of
@@ -50,7 +52,8 @@ class HeatmapCell:
     n: int
     """Paired rounds."""
     diff_pct: float | None
-    """Median of the paired log ratios as a percentage; negative: the candidate is faster."""
+    """Median of the paired log ratios as a percentage; negative: the candidate is faster. None without pairs, and where
+    time-outs leave it open."""
     ci_low_pct: float | None
     ci_high_pct: float | None
     verdict: Verdict
@@ -68,6 +71,12 @@ class HeatmapCell:
     """The client differs from itself: the interval of the A/A comparison leaves out zero."""
     below_floor: bool = False
     """The difference is no larger than the floor."""
+    timed_out: int = 0
+    """Pairs among ``n`` in which an arm timed out; its TTLB is known to be at least the limit."""
+    at_least_pct: float | None = None
+    """What is known of the difference where time-outs leave it open: it is no less than this ..."""
+    at_most_pct: float | None = None
+    """... or no more than this."""
     near_ceiling: tuple[str, ...] = ()
     """Arms whose rate is within a factor of two of what their client can do on this machine at all."""
 
@@ -137,9 +146,8 @@ def square(
     cell: CellRecord, outcomes: Sequence[Outcome], baseline: str, candidate: str, rules: Rules = DEFAULT_RULES
 ) -> HeatmapCell:
     """One square from the counted trials of its cell."""
-    base, cand = counted_times(outcomes, baseline), counted_times(outcomes, candidate)
-    baseline_s, candidate_s = paired_rounds(base, cand)
-    result = _compare(tuple(baseline_s), tuple(candidate_s), rules)
+    pairs = paired_or_timed_out(times_or_limits(outcomes, baseline), times_or_limits(outcomes, candidate))
+    result = _compare(tuple(pairs[0]), tuple(pairs[1]), tuple(pairs[2]), tuple(pairs[3]), rules)
     floor = _floor(outcomes, baseline, candidate, rules)
     if floor is not None and baseline != candidate:
         result = with_floor(result, floor)
@@ -161,6 +169,9 @@ def square(
         aa_floor_pct=floor.floor_pct if floor else None,
         aa_biased=floor.biased if floor else False,
         below_floor=result.below_floor,
+        timed_out=result.timed_out,
+        at_least_pct=result.at_least_pct,
+        at_most_pct=result.at_most_pct,
         near_ceiling=tuple(_near_ceiling(cell.proof, shown)),
     )
 
@@ -209,9 +220,19 @@ def _left_out(outcomes: Sequence[Outcome]) -> dict[str, int]:
 
 
 @lru_cache(maxsize=4096)
-def _compare(baseline_s: tuple[float, ...], candidate_s: tuple[float, ...], rules: Rules) -> Comparison:
+def _compare(
+    baseline_s: tuple[float, ...],
+    candidate_s: tuple[float, ...],
+    baseline_timed_out: tuple[bool, ...],
+    candidate_timed_out: tuple[bool, ...],
+    rules: Rules,
+) -> Comparison:
     # A live heatmap is asked for every second or two, and most of its squares have not changed since.
-    return compare(baseline_s, candidate_s, rules.equivalence_pct, rules.confidence)
+    if not any(baseline_timed_out) and not any(candidate_timed_out):
+        return compare(baseline_s, candidate_s, rules.equivalence_pct, rules.confidence)
+    return compare_censored(
+        baseline_s, candidate_s, baseline_timed_out, candidate_timed_out, rules.equivalence_pct, rules.confidence
+    )
 
 
 @lru_cache(maxsize=4096)

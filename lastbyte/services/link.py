@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
@@ -22,7 +22,6 @@ from lastbyte.ports import (
     PlaysTimelines,
     RttProbe,
     Seedable,
-    SelfDescribing,
 )
 from lastbyte.stats.tolerance import outside_gate, overflow_packets
 
@@ -39,9 +38,16 @@ DRAIN_LIMIT_S = 5.0
 class Link:
     """Holds one path and knows what it was asked to be. Not for use by two threads."""
 
-    def __init__(self, factory: PathFactory, meter: HostMeter | None = None, limits: Tolerances = DEFAULT) -> None:
+    def __init__(
+        self,
+        factory: PathFactory,
+        meter: HostMeter | None = None,
+        describe: Callable[[Path], Mapping[str, object]] | None = None,
+        limits: Tolerances = DEFAULT,
+    ) -> None:
         self._factory = factory
         self._meter = meter
+        self._describe = describe
         self._limits = limits
         self._path: Path | None = None
         self._shape: tuple[Profile, float] | None = None
@@ -95,8 +101,8 @@ class Link:
             return {}
         if self._machine is None:
             described = dict(self._meter.describe(self._path.command_prefix())) if self._meter else {}
-            if isinstance(self._path, SelfDescribing):
-                described["path"] = dict(self._path.describe())
+            if self._describe is not None:
+                described["path"] = dict(self._describe(self._path))
             self._machine = described
         return self._machine
 

@@ -155,6 +155,8 @@ class CellRun:
                 failure.kind.value if failure else "ok",
                 timings.ttlb_s if timings else None,
                 trial.unproven_reason,
+                trial.observation.body_bytes,
+                trial.observation.elapsed_s,
             )
         )
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lastbyte.domain.client import AA_SUFFIX, Client, Protocol, is_aa
 from lastbyte.domain.courtesy import CourtesyBudget, Permission
 from lastbyte.domain.endpoint import Endpoint
 from lastbyte.domain.errors import InvalidInput
 from lastbyte.domain.profile import Profile
-from lastbyte.domain.trial import Trial
+from lastbyte.domain.trial import CENSORED, Trial
 from lastbyte.ports import CellPlan, CellProof
 from lastbyte.services.measure_cell import Bench, CellRun
+from lastbyte.stats.censored import compare_censored, paired_or_timed_out
 from lastbyte.stats.floor import Floor, noise_floor, with_floor
-from lastbyte.stats.paired import Comparison, Verdict, compare, paired_rounds
+from lastbyte.stats.paired import Comparison, Verdict, paired_rounds
 from lastbyte.stats.tolerance import cell_out_of_tolerance, labels_of
 
 
@@ -50,6 +51,15 @@ class CellResult:
             for label in labels_of(t.unproven_reason)
         )
 
+    def _times_or_limits(self, client_id: str) -> dict[int, tuple[float, bool]]:
+        """TTLB by round, or the limit of a trial that timed out."""
+        found = {round_index: (time_s, False) for round_index, time_s in self.ttlb_s(client_id).items()}
+        for t in self.counted(client_id):
+            failure = t.observation.failure
+            if failure and failure.kind in CENSORED and t.observation.elapsed_s > 0 and not t.unproven_reason:
+                found[t.round_index] = (t.observation.elapsed_s, True)
+        return found
+
     def median_ttlb_s(self, client_id: str) -> float | None:
         """Median TTLB in seconds; None when no round succeeded."""
         values = self.ttlb_s(client_id).values()
@@ -68,14 +78,14 @@ class CellResult:
 
     def against(self, baseline_id: str, candidate_id: str) -> Comparison:
         """Candidate against baseline; ``unproven`` when the link was out of tolerance."""
-        result = compare(*paired_rounds(self.ttlb_s(baseline_id), self.ttlb_s(candidate_id)))
+        result = compare_censored(
+            *paired_or_timed_out(self._times_or_limits(baseline_id), self._times_or_limits(candidate_id))
+        )
         floor = self.floor(baseline_id)
         if floor is not None and not is_aa(candidate_id):
             result = with_floor(result, floor)
         if self.unproven_reason and result.verdict is not Verdict.NO_DATA:
-            return Comparison(
-                result.n, result.diff_pct, result.ci_low_pct, result.ci_high_pct, Verdict.UNPROVEN, result.confidence
-            )
+            return replace(result, verdict=Verdict.UNPROVEN)
         return result
 
 

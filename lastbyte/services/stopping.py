@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 from lastbyte.domain.campaign import StoppingRule
 from lastbyte.domain.client import Client, Protocol, is_aa
+from lastbyte.domain.trial import CENSORED
 from lastbyte.ports import Outcome
-from lastbyte.stats.paired import log_ratios, paired_rounds
+from lastbyte.stats.censored import paired_or_timed_out, ratio_bounds
 from lastbyte.stats.sequential import Plan, StopReason, decide
 
 LOOKS = 3
@@ -44,10 +45,10 @@ def enough(rule: StoppingRule, clients: Sequence[Client], outcomes: Sequence[Out
     if not candidates:
         return False
     plan = plan_of(rule)
-    base = counted_times(outcomes, baseline.id)
+    base = times_or_limits(outcomes, baseline.id)
     for candidate in candidates:
-        ratios = log_ratios(*paired_rounds(base, counted_times(outcomes, candidate.id)))
-        decision = decide(ratios, plan, rounds_done=rounds_done)
+        low, high = ratio_bounds(*paired_or_timed_out(base, times_or_limits(outcomes, candidate.id)))
+        decision = decide(low, plan, high, rounds_done)
         if not decision.stop or (decision.reason is StopReason.MAXIMUM and rounds_done < plan.max_rounds):
             return False
     return True
@@ -60,3 +61,12 @@ def counted_times(outcomes: Sequence[Outcome], client_id: str) -> dict[int, floa
         for o in outcomes
         if o.client_id == client_id and o.ttlb_s and o.ttlb_s > 0 and not o.unproven_reason
     }
+
+
+def times_or_limits(outcomes: Sequence[Outcome], client_id: str) -> dict[int, tuple[float, bool]]:
+    """As ``counted_times``, with the trials that timed out too: (seconds, False), or (limit in seconds, True)."""
+    found = {round_index: (time_s, False) for round_index, time_s in counted_times(outcomes, client_id).items()}
+    for o in outcomes:
+        if o.client_id == client_id and o.kind in CENSORED and o.elapsed_s > 0 and not o.unproven_reason:
+            found[o.round_index] = (o.elapsed_s, True)
+    return found

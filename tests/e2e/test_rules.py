@@ -56,6 +56,9 @@ def test_each_trial_has_the_proof_of_link_and_machine(stack: Stack, campaign: st
     assert machine["rmem_default"] > 0
     assert machine["tcp_congestion_control"]
     assert machine["ca_file"]
+    assert machine["path"]["box_version"]
+    for end in ("client", "uplink"):
+        assert machine["path"]["offloads"][end] == {"tso": False, "gso": False, "gro": False}
     for trial in stack.trials(campaign):
         host, down = trial["proof"]["host"], trial["proof"]["downlink"]
         assert down["offered_packets"] == down["sent_packets"] + down["dropped_packets"] > 60

@@ -97,3 +97,26 @@ def test_trials_out_of_tolerance_are_left_out_and_the_cell_says_how_many_and_why
 def test_lost_probes_make_a_cell_unproven() -> None:
     silent = CellProof("uml", "10.0.0.1", 0.0, RttProbe(10, (10.0,) * 10, lost=10))
     assert "probes were lost" in (why_unproven(silent, Profile("baseline")) or "")
+
+
+def test_a_time_out_counts_as_at_least_the_limit_and_against_who_timed_out() -> None:
+    outcomes = [ok(n, BASE, 1.0) for n in range(1, 13)]
+    outcomes += [ok(n, CAND, 1.2) for n in range(1, 11)]
+    outcomes += [Outcome(1, n, CAND, "timeout", None, elapsed_s=60.0) for n in (11, 12)]
+    found = square(cell(proof(10, 10)), outcomes, BASE, CAND)
+    assert (found.n, found.timed_out, found.candidate.failures) == (12, 2, 2)
+    assert found.diff_pct == pytest.approx(20)
+    assert found.verdict is Verdict.H2_FASTER
+
+
+def test_where_time_outs_leave_the_difference_open_a_bound_is_told() -> None:
+    outcomes = [ok(n, BASE, 1.0) for n in range(1, 9)]
+    outcomes += [Outcome(1, n, CAND, "timeout", None, elapsed_s=60.0) for n in range(1, 9)]
+    found = square(cell(proof(10, 10)), outcomes, BASE, CAND)
+    assert (found.n, found.diff_pct) == (8, None)
+    assert found.at_least_pct == pytest.approx(5900)
+
+
+def test_a_failure_of_another_kind_has_no_time_and_no_pair() -> None:
+    outcomes = [ok(1, BASE, 1.0), Outcome(1, 1, CAND, "reset", None, elapsed_s=60.0)]
+    assert square(cell(proof(10, 10)), outcomes, BASE, CAND).n == 0

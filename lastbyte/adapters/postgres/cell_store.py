@@ -211,8 +211,8 @@ def _plan(connection: Connection, cell_id: int, campaign_id: UUID, endpoint: Any
         Outcome(*row)
         for row in connection.execute(
             text(
-                "SELECT cell_id, round_index, client_id, outcome, ttlb_s, coalesce(unproven_reason, '')"
-                " FROM trials WHERE cell_id = :cell_id"
+                "SELECT cell_id, round_index, client_id, outcome, ttlb_s, coalesce(unproven_reason, ''), body_bytes,"
+                " elapsed_s FROM trials WHERE cell_id = :cell_id"
             ),
             {"cell_id": cell_id},
         )

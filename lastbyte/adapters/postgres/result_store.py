@@ -64,6 +64,7 @@ class PostgresResultStore:
             TrialRow.ttlb_s,
             func.coalesce(TrialRow.unproven_reason, ""),
             TrialRow.body_bytes,
+            TrialRow.elapsed_s,
         ).where(
             TrialRow.campaign_id == UUID(campaign_id),
             TrialRow.client_id.in_(client_ids),
