@@ -10,11 +10,12 @@ from typing import Annotated, Any
 
 import typer
 
-from bench import capture, fidelity, harness, startup, stats, store
+from bench import capture, fidelity, harness, link, startup, stats, store
 
 BENCHES: dict[str, Callable[[], dict[str, Any]]] = {
     "startup": startup.run,
     "harness": harness.run,
+    "link": link.run,
     "fidelity": fidelity.run,
     "capture": capture.run,
     "store": store.run,

@@ -53,6 +53,11 @@ class Player:
         self._thread = threading.Thread(target=self._run, name="timeline", daemon=True)
         self._thread.start()
 
+    @property
+    def late_ms(self) -> tuple[float, ...]:
+        """How late each step so far had taken effect, in milliseconds."""
+        return tuple(self._late_ms)
+
     def stop(self) -> Played:
         """End it and say what was played. May be called twice."""
         self._stop.set()
