@@ -74,14 +74,6 @@ class Path(Protocol):
 
 
 @runtime_checkable
-class HasBoxProcesses(Protocol):
-    """A path whose box is made of processes of its own (``uml``); others need not have this."""
-
-    def box_pids(self) -> Sequence[int]:
-        """Processes of the box now: their CPU time is the box's."""
-
-
-@runtime_checkable
 class Seedable(Protocol):
     """A path that can begin its random numbers anew; others need not have this."""
 

@@ -10,7 +10,7 @@ from functools import partial
 from lastbyte.adapters.ceilings_file import load_ceilings
 from lastbyte.adapters.client_descriptions import load_clients
 from lastbyte.adapters.endpoints_file import load_endpoints
-from lastbyte.adapters.host_meter import ProcHostMeter
+from lastbyte.adapters.host_meter import ProcHostMeter, descendants
 from lastbyte.adapters.program_client import ProgramClientRunner
 from lastbyte.adapters.resolver import HostResolver, KnownHost
 from lastbyte.domain.client import Client
@@ -30,6 +30,9 @@ from netem.profiles import load_profiles
 from testbed import state as testbed_state
 from testbed.catalogue import endpoints as testbed_endpoints
 from testbed.run import running_testbed
+
+GUEST_PROCESS = "linux.uml"
+"""Name of a User-Mode Linux guest's processes."""
 
 
 def clients() -> list[Client]:
@@ -68,7 +71,7 @@ def box_kind(wanted: str) -> str:
 @contextmanager
 def bench(stop: threading.Event, box: str) -> Iterator[Bench]:
     """What a measurement needs; the link opens with the first cell and is removed with the block."""
-    with Link(ShapedPathFactory(box), ProcHostMeter(), describe_path) as link:
+    with Link(ShapedPathFactory(box), ProcHostMeter(), describe_path, box_processes) as link:
         yield Bench(link, ProgramClientRunner(), resolver(), stop, load_ceilings)
 
 
@@ -86,6 +89,11 @@ def describe_path(path: Path) -> dict[str, object]:
             for name, end in ends.items()
         },
     }
+
+
+def box_processes(path: Path) -> list[int]:
+    """Processes whose CPU time is the box's: the guest of the ``uml`` box. A process has one path at a time."""
+    return descendants(GUEST_PROCESS) if path.box_kind == "uml" else []
 
 
 def resolver() -> HostResolver:

@@ -14,7 +14,6 @@ from lastbyte.domain.tolerance import DEFAULT, Tolerances
 from lastbyte.domain.trial import DirectionCounters, HostUse, LinkProof
 from lastbyte.ports import (
     CounterSnapshot,
-    HasBoxProcesses,
     HostMeter,
     HostReading,
     Path,
@@ -43,11 +42,14 @@ class Link:
         factory: PathFactory,
         meter: HostMeter | None = None,
         describe: Callable[[Path], Mapping[str, object]] | None = None,
+        box_processes: Callable[[Path], Sequence[int]] | None = None,
         limits: Tolerances = DEFAULT,
     ) -> None:
         self._factory = factory
         self._meter = meter
         self._describe = describe
+        self._box_processes = box_processes
+        self._box: Sequence[int] | None = None
         self._limits = limits
         self._path: Path | None = None
         self._shape: tuple[Profile, float] | None = None
@@ -164,7 +166,7 @@ class Link:
         return self._path
 
     def _drop(self) -> None:
-        path, self._path, self._last, self._machine = self._path, None, None, None
+        path, self._path, self._last, self._machine, self._box = self._path, None, None, None, None
         if path is not None:
             path.close()
 
@@ -194,8 +196,9 @@ class Link:
     def _read_host(self) -> HostReading | None:
         if self._meter is None or self._path is None:
             return None
-        pids: Sequence[int] = self._path.box_pids() if isinstance(self._path, HasBoxProcesses) else ()
-        return self._meter.read(pids)
+        if self._box is None:
+            self._box = self._box_processes(self._path) if self._box_processes else ()
+        return self._meter.read(self._box)
 
     def _host_use(self) -> HostUse | None:
         before, self._host = self._host, None

@@ -64,3 +64,5 @@ def test_each_trial_has_the_proof_of_link_and_machine(stack: Stack, campaign: st
         assert down["offered_packets"] == down["sent_packets"] + down["dropped_packets"] > 60
         assert host["elapsed_ms"] >= trial["ttlb_ms"]
         assert 0 <= host["busy_share"] <= 1
+        if cell["proof"]["box_kind"] == "uml":
+            assert 0 < host["box_cpu_share"] < 1.5

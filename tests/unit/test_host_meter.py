@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lastbyte.adapters.host_meter import ProcHostMeter, cpu_seconds, parse_cpu, parse_pressure
+from lastbyte.adapters.host_meter import ProcHostMeter, cpu_seconds, descendants, parse_cpu, parse_pressure
 from lastbyte.ports import HostReading
 from lastbyte.services.link import host_use
 
@@ -74,3 +74,17 @@ def test_what_the_client_side_is_set_to_is_recorded() -> None:
     assert said["kernel"] == os.uname().release
     assert isinstance(said["rmem_default"], int)
     assert said["tcp_congestion_control"]
+
+
+def test_grandchildren_are_found_by_name_and_strangers_are_not() -> None:
+    shell = subprocess.Popen(["sh", "-c", "sleep 30 & wait"])
+    try:
+        deadline = time.monotonic() + 5
+        while not descendants("sleep") and time.monotonic() < deadline:
+            time.sleep(0.01)
+        (found,) = descendants("sleep")
+        assert descendants("no-such-program") == []
+        os.kill(found, 15)
+    finally:
+        shell.wait()
+    assert descendants("sleep") == []

@@ -307,6 +307,14 @@ class RichPath(FakePath):
         return Played(steps=3, worst_late_ms=0.4)
 
 
+def test_the_boxes_processes_are_looked_up_once_for_each_path() -> None:
+    asked: list[object] = []
+    factory = FakePathFactory()
+    link = Link(factory, FakeMeter(), box_processes=lambda path: (asked.append(path), [1])[1])
+    measure_cell(7, "w", FakeStore(plan(rounds=2)), Bench(link, FakeRunner(), FakeResolver(), threading.Event()), 20)
+    assert asked == factory.opened
+
+
 def test_the_arms_of_a_round_meet_the_same_random_numbers() -> None:
     lossy = replace(PROFILE, downlink=Impairment(delay_ms=25, loss_pct=1))
     store = FakeStore(replace(plan(rounds=2), profile=lossy))
