@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lastbyte.domain.errors import InvalidInput, LastbyteError
+from netem import guest_kernel
 from netem.box import BoxStatus
 from netem.factory import ShapedPathFactory, UplinkKind, available_boxes
 from netem.probe import LossReport, ProbeReport, RateReport, probe
@@ -85,6 +86,17 @@ def boxes_command(
         print(json.dumps(rows, indent=2))
     else:
         Console().print(boxes_table(statuses))
+
+
+@path_app.command("fetch-kernel")
+def fetch_kernel_command() -> None:
+    """Fetch a newer guest kernel and tc for the uml box, so that losses can be the same for each arm of a round.
+
+    From Debian, into the cache folder; nothing is installed. Used from then on, unless LASTBYTE_UML names another.
+    """
+    with _explained():
+        program = guest_kernel.fetch(lambda text: print(text, file=sys.stderr))
+    print(f"the uml box now runs {program}")
 
 
 @path_app.command("sweep")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from lastbyte.domain.errors import InvalidInput, PathUnavailable
 from lastbyte.settings import var_dir
-from netem import kernel_box, seed, uml_box
+from netem import kernel_box, uml_box
 from netem.box import Box, BoxStatus
 from netem.kernel_box import KernelBox
 from netem.namespaces import Namespace
@@ -33,9 +32,7 @@ _STATUS = {"kernel": kernel_box.status, "uml": uml_box.status}
 
 def available_boxes() -> list[BoxStatus]:
     """Every kind of box with whether it can be had here, and why not."""
-    tc_version = seed.tc_version()
-    statuses = (_STATUS[kind]() for kind in BOX_KINDS)
-    return [replace(status, seed=status.usable and seed.known_to(status.version, tc_version)) for status in statuses]
+    return [_STATUS[kind]() for kind in BOX_KINDS]
 
 
 def choose_box(kind: str) -> str:

@@ -9,6 +9,7 @@ import subprocess
 import tty
 
 from lastbyte.domain.errors import PathUnavailable
+from netem import seed
 from netem.box import INTERFACE, QUEUE_PACKETS, QUIET_SYSCTLS, BoxStatus
 from netem.console import TC_ARGUMENTS, TcConsole
 from netem.namespaces import CommandFailed, Namespace, tool_environment
@@ -44,7 +45,8 @@ def status() -> BoxStatus:
         return BoxStatus("kernel", usable=False, version=version, reason=reason)
     finally:
         namespace.close()
-    return BoxStatus("kernel", usable=True, version=version, reason="sch_netem of this kernel")
+    knows_seed = seed.known_to(version, seed.tc_version())
+    return BoxStatus("kernel", usable=True, version=version, reason="sch_netem of this kernel", seed=knows_seed)
 
 
 class KernelBox:

@@ -16,10 +16,10 @@ def known_to(kernel_version: str, tc_version: str) -> bool:
     return all(_numbers(text) >= FIRST_VERSION for text in (kernel_version, tc_version))
 
 
-def tc_version() -> str:
+def tc_version(program: str = "tc") -> str:
     """What ``tc -V`` says of itself, such as "tc utility, iproute2-6.1.0, libbpf 1.1.2"; empty without tc."""
     try:
-        return run(["tc", "-V"]).strip()
+        return run([program, "-V"]).strip()
     except (CommandFailed, PathUnavailable):
         return ""
 

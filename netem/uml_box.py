@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 
 from lastbyte.domain.errors import PathLost, PathUnavailable
-from netem import ethtool, uml_guest
+from netem import ethtool, guest_kernel, seed, uml_guest
 from netem.box import INTERFACE, QUEUE_PACKETS, BoxStatus
 from netem.console import TcConsole
 from netem.namespaces import CommandFailed, Namespace, run, tool_environment
@@ -30,10 +30,10 @@ _INSTALL = "Install it: apt-get install user-mode-linux iproute2 kmod."
 def find_kernel() -> tuple[str, Path]:
     """The guest kernel's program and its module folder.
 
-    LASTBYTE_UML names another program than the ``linux.uml`` on PATH; modules are looked for beside it and in /usr/lib.
-    Raises PathUnavailable.
+    LASTBYTE_UML names it; else it is the one that ``lastbyte path fetch-kernel`` brought, else the ``linux.uml`` on
+    PATH. Modules are looked for beside it and in /usr/lib. Raises PathUnavailable.
     """
-    program = os.environ.get("LASTBYTE_UML") or shutil.which("linux.uml")
+    program = os.environ.get("LASTBYTE_UML") or _fetched() or shutil.which("linux.uml")
     if not program or not os.access(program, os.X_OK):
         raise PathUnavailable(f"No User-Mode Linux kernel ({program or 'linux.uml'}) here. {_INSTALL}")
     try:
@@ -47,10 +47,21 @@ def find_kernel() -> tuple[str, Path]:
     raise PathUnavailable(f"The modules of User-Mode Linux {version} are missing. {_INSTALL}")
 
 
+def _fetched() -> str | None:
+    program = guest_kernel.fetched()
+    return str(program) if program else None
+
+
+def tc_of(program: str) -> str:
+    """The tc that goes with a guest kernel: one that lies beside it, else the system's."""
+    beside = Path(program).parent / "tc"
+    return str(beside) if beside.exists() else "tc"
+
+
 def status() -> BoxStatus:
     """Whether this kind can be had here, without booting a guest."""
     try:
-        _, modules = find_kernel()
+        program, modules = find_kernel()
     except PathUnavailable as exc:
         return BoxStatus("uml", usable=False, version="", reason=str(exc))
     version = modules.name
@@ -72,7 +83,8 @@ def status() -> BoxStatus:
             "devices: [/dev/net/tun] and cap_add: [NET_ADMIN]."
         )
         return BoxStatus("uml", usable=False, version=version, reason=reason)
-    return BoxStatus("uml", usable=True, version=version, reason="netem of a User-Mode Linux guest")
+    knows_seed = seed.known_to(version, seed.tc_version(tc_of(program)))
+    return BoxStatus("uml", usable=True, version=version, reason="netem of a User-Mode Linux guest", seed=knows_seed)
 
 
 class UmlBox:
@@ -141,7 +153,7 @@ def _boot(program: str, modules: Path, run_dir: Path, taps: tuple[int, int]) -> 
     dependencies = uml_guest.parse_dependencies((modules / "modules.dep").read_text(encoding="utf-8"))
     order = [modules / file for file in uml_guest.load_order(uml_guest.MODULES, dependencies)]
     init_file = run_dir / "init"
-    script = uml_guest.init_script(order, sys.executable, Path(ethtool.__file__).resolve())
+    script = uml_guest.init_script(order, sys.executable, Path(ethtool.__file__).resolve(), tc_of(program))
     init_file.write_text(script, encoding="utf-8")
     argv = ["unshare", "--pid", "--fork", "--kill-child=KILL", program]
     if threading.current_thread() is threading.main_thread():

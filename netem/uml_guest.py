@@ -46,7 +46,7 @@ def load_order(names: Sequence[str], dependencies: Mapping[str, tuple[str, list[
     return order
 
 
-def init_script(modules: Sequence[Path], python: str, ethtool_file: Path) -> str:
+def init_script(modules: Sequence[Path], python: str, ethtool_file: Path, tc: str = "tc") -> str:
     """The guest's first program: bridge the two ports, say READY, become tc."""
     inserts = "\n".join(f"insmod {shlex.quote(str(module))}" for module in modules)
     return f"""\
@@ -70,7 +70,7 @@ END
 {shlex.quote(python)} -I -S {shlex.quote(str(ethtool_file))} {PORTS[0]} {PORTS[1]}
 trap - EXIT
 echo {READY.decode().strip()}
-exec {" ".join(TC_ARGUMENTS)} 2>&1
+exec {shlex.join([tc, *TC_ARGUMENTS[1:]])} 2>&1
 """
 
 

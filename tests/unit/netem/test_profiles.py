@@ -1,5 +1,6 @@
 """The catalogue of profiles."""
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from lastbyte.domain.errors import InvalidInput, UnknownName
 from lastbyte.domain.impairment import Slot
 from lastbyte.domain.loss import GilbertElliott
+from lastbyte.domain.profile import Impairment
 from lastbyte.domain.timeline import Change, Step, Timeline
 from netem.profiles import EXTRA_FILE_VARIABLE, find_profile, load_profiles, parse_profiles
 
@@ -56,6 +58,12 @@ def test_presets_carry_the_figures_of_their_sources() -> None:
     }.items():
         profile = profiles[name]
         assert (profile.downlink.rate_mbit_s, profile.uplink.rate_mbit_s, profile.extra_rtt_ms) == figures
+
+
+def test_the_documentation_names_every_field_and_every_preset() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "profiles.md").read_text()
+    names = [*load_profiles(), *(item.name for item in fields(Impairment))]
+    assert [name for name in names if f"`{name}`" not in text] == []
 
 
 def test_a_group_gives_its_profiles_a_heading_and_a_source() -> None:
