@@ -106,6 +106,7 @@ class CellRun:
                 **bench.link.machine(),
                 "ca_file": _ca_file(target),
                 "ceilings_mbit_s": _ceilings_of(builds, bench.ceilings()),
+                "profile_warnings": list(plan.profile.warnings(plan.endpoint.base_rtt_ms or None)),
             },
         )
 

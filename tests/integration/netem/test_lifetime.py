@@ -102,8 +102,10 @@ def test_a_dead_box_is_noticed_quickly(box_kind: str, profiles: dict[str, Profil
         path.configure(profiles["delay-50"])
         os.kill(path.box._process.pid, signal.SIGKILL)  # type: ignore[attr-defined]
         start = time.monotonic()
+        # What is killed is the guest's parent; a question may still be answered before the guest is dead too.
         with pytest.raises(PathLost):
-            path.counters()
+            while time.monotonic() < start + 2:
+                path.counters()
         with pytest.raises(PathLost):
             path.configure(profiles["baseline"])
         if box_kind == "uml":  # a kernel box forwards on without its tc
