@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import and_
 from statistics import median
 
 from lastbyte.domain.campaign import DEFAULT_EQUIVALENCE_PCT, CampaignState
@@ -230,6 +231,8 @@ def _compare(
     # A live heatmap is asked for every second or two, and most of its squares have not changed since.
     if not any(baseline_timed_out) and not any(candidate_timed_out):
         return compare(baseline_s, candidate_s, rules.equivalence_pct, rules.confidence)
+    if all(map(and_, baseline_timed_out, candidate_timed_out)):
+        return compare((), ())  # nobody ever came through: there is nothing to compare
     return compare_censored(
         baseline_s, candidate_s, baseline_timed_out, candidate_timed_out, rules.equivalence_pct, rules.confidence
     )

@@ -6,6 +6,7 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from operator import and_
 
 from lastbyte.domain.client import AA_SUFFIX, Client, Protocol, is_aa
 from lastbyte.domain.courtesy import CourtesyBudget, Permission
@@ -78,9 +79,9 @@ class CellResult:
 
     def against(self, baseline_id: str, candidate_id: str) -> Comparison:
         """Candidate against baseline; ``unproven`` when the link was out of tolerance."""
-        result = compare_censored(
-            *paired_or_timed_out(self._times_or_limits(baseline_id), self._times_or_limits(candidate_id))
-        )
+        pairs = paired_or_timed_out(self._times_or_limits(baseline_id), self._times_or_limits(candidate_id))
+        nobody_came_through = all(map(and_, pairs[2], pairs[3]))
+        result = compare_censored(*([], [], [], []) if nobody_came_through else pairs)
         floor = self.floor(baseline_id)
         if floor is not None and not is_aa(candidate_id):
             result = with_floor(result, floor)

@@ -120,3 +120,10 @@ def test_where_time_outs_leave_the_difference_open_a_bound_is_told() -> None:
 def test_a_failure_of_another_kind_has_no_time_and_no_pair() -> None:
     outcomes = [ok(1, BASE, 1.0), Outcome(1, 1, CAND, "reset", None, elapsed_s=60.0)]
     assert square(cell(proof(10, 10)), outcomes, BASE, CAND).n == 0
+
+
+def test_where_nobody_came_through_there_is_no_data() -> None:
+    outcomes = [Outcome(1, n, arm, "timeout", None, elapsed_s=60.0) for n in range(1, 9) for arm in (BASE, CAND)]
+    found = square(cell(proof(10, 10)), outcomes, BASE, CAND)
+    assert (found.n, found.verdict, found.diff_pct) == (0, Verdict.NO_DATA, None)
+    assert (found.baseline.failures, found.candidate.failures) == (8, 8)
