@@ -196,7 +196,7 @@ def test_a_trial_says_what_the_machine_did_meanwhile_and_why_it_is_not_believed(
     assert "hypervisor" in reasons[2]
     assert [bool(reason) for reason in reasons] == [False, False, True, False, False, False]
     assert store.proof is not None
-    assert store.proof.machine == {"kernel": "fake", "ca_file": None, "ceilings_mbit_s": {}}
+    assert store.proof.machine == {"kernel": "fake", "ca_file": None, "ceilings_mbit_s": {}, "profile_warnings": []}
     assert meter.described == 1, "read once for each path"
 
 
