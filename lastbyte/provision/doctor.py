@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol
 
+from rich import box
 from rich.markup import escape
 from rich.table import Table
 
@@ -127,9 +128,9 @@ def _client_remedy(status: ClientStatus) -> str:
 def box_rows(statuses: Iterable[BoxLike]) -> list[DoctorRow]:
     """One row per kind of box; one usable kind is enough, so the others' remedies are for choice, not need."""
     return [
-        DoctorRow("box", s.kind, s.version, OK if s.usable else UNUSABLE, s.reason if s.usable else "", "")
+        DoctorRow("box", s.kind, s.version, OK, s.reason, "")
         if s.usable
-        else DoctorRow("box", s.kind, s.version, UNUSABLE, s.reason, "See the reason; one usable box is enough")
+        else DoctorRow("box", s.kind, s.version, UNUSABLE, s.reason, "One usable box is enough.")
         for s in statuses
     ]
 
@@ -221,7 +222,7 @@ def _pretty_name() -> str:
 
 def table(rows: Iterable[DoctorRow]) -> Table:
     """The rows for a terminal."""
-    shown = Table(title="lastbyte doctor", title_justify="left")
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("kind", "name", "state"):
         shown.add_column(heading, no_wrap=True)
     for heading in ("version", "detail"):
