@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 
 from lastbyte.ports import CampaignStore, Catalogue, CellQueue, ResultStore, VantageStore
 from lastbyte.services.campaigns import Campaigns
+from lastbyte.services.client_comparison import ClientsComparisons
 from lastbyte.services.heatmap import Heatmaps
 
 
@@ -24,6 +25,7 @@ class Container:
     queue: CellQueue
     campaigns: Campaigns
     heatmaps: Heatmaps
+    clients_comparisons: ClientsComparisons
     sync_catalogue: Callable[[], None]
     """Bring the catalogue's files into the store; raises StoreUnavailable."""
     close: Callable[[], None]

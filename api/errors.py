@@ -36,6 +36,7 @@ REMEDIES = {
     "list_type": "Use a list.",
     "string_type": "Use a string.",
     "int_type": "Use a whole number.",
+    "literal_error": "Use one of the values named.",
 }
 
 

@@ -12,6 +12,7 @@ from lastbyte.adapters.postgres.engine import make_engine
 from lastbyte.adapters.postgres.result_store import PostgresResultStore
 from lastbyte.adapters.postgres.vantages import PostgresVantageStore
 from lastbyte.services.campaigns import Campaigns
+from lastbyte.services.client_comparison import ClientsComparisons
 from lastbyte.services.heatmap import Heatmaps
 from lastbyte.settings import Settings
 from netem.profiles import load_profiles
@@ -41,6 +42,7 @@ def wire(settings: Settings) -> Container:
         queue=queue,
         campaigns=Campaigns(campaign_store, catalogue, vantages, queue, settings.vantage, settings.trial_timeout_s),
         heatmaps=Heatmaps(campaign_store, results),
+        clients_comparisons=ClientsComparisons(campaign_store, results),
         sync_catalogue=lambda: catalogue.sync(endpoints, profiles, clients),
         close=engine.dispose,
     )

@@ -178,6 +178,10 @@ class Outcome:
     body_bytes: int | None = None
     elapsed_s: float = 0.0
     """Wall time of the client, in seconds: of a trial that timed out, TTLB is at least that."""
+    handshake_s: float | None = None
+    """Start to handshake done; None: failed, not reported, or not asked for."""
+    ttfb_s: float | None = None
+    """Start to first byte; None as above."""
 
 
 @dataclass(frozen=True, slots=True)

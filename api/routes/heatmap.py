@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query
 
 from api.container import Wired
 from api.routes.problems import INVALID, NOT_FOUND
+from api.schemas.clients_comparison import ClientsComparisonOut, ClientsComparisonQuery
 from api.schemas.heatmap import HeatmapOut, HeatmapQuery
 
 router = APIRouter(prefix="/campaigns/{campaign_id}", tags=["results"])
@@ -18,6 +19,18 @@ router = APIRouter(prefix="/campaigns/{campaign_id}", tags=["results"])
 def get_heatmap(campaign_id: UUID, query: Annotated[HeatmapQuery, Query()], wired: Wired) -> HeatmapOut:
     """One client against another in each cell: median difference with interval, verdict and proof of the link.
 
-    Only rounds in which both clients succeeded count; the warm-up round never does.
+    Only rounds in which both clients succeeded or timed out count; the warm-up round never does. `mode=yu2020` and
+    `mode=yu2021` add the squares of Yu and Benson's papers beside ours.
     """
-    return HeatmapOut.of(wired.heatmaps.of(str(campaign_id), query.baseline, query.candidate))
+    return HeatmapOut.of(wired.heatmaps.of(str(campaign_id), query.baseline, query.candidate, query.mode))
+
+
+@router.get("/clients-comparison", responses={**NOT_FOUND, **INVALID})
+def get_clients_comparison(
+    campaign_id: UUID, query: Annotated[ClientsComparisonQuery, Query()], wired: Wired
+) -> ClientsComparisonOut:
+    """Each H3 client in percent over the best one of the cell, by the definitions of Yu and Benson.
+
+    The best is chosen by the samples shown; `mode_note` says what that does.
+    """
+    return ClientsComparisonOut.of(wired.clients_comparisons.of(str(campaign_id), query.mode))

@@ -10,7 +10,11 @@ from pydantic import Field
 from api.schemas.common import Input, Name, Output
 from lastbyte.domain.campaign import CampaignState, CellState
 from lastbyte.services.heatmap import ArmSummary, Heatmap, HeatmapCell, ProviderMap
+from lastbyte.services.paper import HeatmapMode
 from lastbyte.stats.paired import Verdict
+from lastbyte.stats.papermodes import PaperCell
+from lastbyte.stats.percentiles import Percentile
+from lastbyte.stats.phases import Decomposition, PhaseDifference
 
 
 class HeatmapQuery(Input):
@@ -18,6 +22,109 @@ class HeatmapQuery(Input):
 
     baseline: Name | None = Field(default=None, description="Default: the campaign's first H2 client.")
     candidate: Name | None = Field(default=None, description="Default: the campaign's first H3 client.")
+    mode: HeatmapMode = Field(
+        default="lastbyte",
+        description="yu2020 and yu2021 add the squares of Yu and Benson's heatmaps, best H3 against best H2 client.",
+    )
+
+
+class PercentileOut(Output):
+    """One percentile of TTLB with its interval."""
+
+    percent: float
+    n: int = Field(description="Trials that succeeded or timed out.")
+    value_ms: float | None = Field(description="Null without trials, and where time-outs reach it.")
+    ci_low_ms: float | None = Field(description="Null where there are too few trials for an end on this side.")
+    ci_high_ms: float | None
+
+    @classmethod
+    def of(cls, item: Percentile) -> PercentileOut:
+        """From the statistics, in seconds."""
+        return cls(
+            percent=item.percent,
+            n=item.n,
+            value_ms=_milliseconds(item.value),
+            ci_low_ms=_milliseconds(item.ci_low),
+            ci_high_ms=_milliseconds(item.ci_high),
+        )
+
+
+class PhaseOut(Output):
+    """One phase, or the total; negative differences: the candidate is faster."""
+
+    phase: str = Field(description="handshake, wait (for the first byte), transfer, or total.")
+    baseline_ms: float = Field(description="Median.")
+    candidate_ms: float = Field(description="Median.")
+    diff_ms: float = Field(description="Median of the paired differences.")
+    ci_low_ms: float
+    ci_high_ms: float
+    diff_pct: float | None = Field(description="Median of the paired ratios as a percentage of the phase itself.")
+    of_total_pct: float | None = Field(
+        description="diff_ms in percent of the total's; null where that can't be told from zero."
+    )
+
+    @classmethod
+    def of(cls, item: PhaseDifference) -> PhaseOut:
+        """From the statistics."""
+        return cls(
+            phase=item.phase,
+            baseline_ms=item.baseline_ms,
+            candidate_ms=item.candidate_ms,
+            diff_ms=item.diff_ms,
+            ci_low_ms=item.ci_low_ms,
+            ci_high_ms=item.ci_high_ms,
+            diff_pct=_finite(item.diff_pct),
+            of_total_pct=_finite(item.of_total_pct),
+        )
+
+
+class PhasesOut(Output):
+    """Which phase of a fetch explains the difference."""
+
+    n: int = Field(description="Rounds in which both clients succeeded and reported every phase.")
+    confidence: float = Field(description="The level that the intervals can claim with n rounds.")
+    total: PhaseOut
+    phases: list[PhaseOut] = Field(description="handshake, wait, transfer.")
+    residual_ms: float = Field(description="The total's diff_ms less the sum of the phases': medians do not add up.")
+    explains: str | None = Field(
+        description="The phase with the largest difference in the direction of the total, where both are certain and "
+        "it is more than the residual."
+    )
+
+    @classmethod
+    def of(cls, found: Decomposition) -> PhasesOut:
+        """From the statistics."""
+        return cls(
+            n=found.n,
+            confidence=found.confidence,
+            total=PhaseOut.of(found.total),
+            phases=[PhaseOut.of(item) for item in found.phases],
+            residual_ms=found.residual_ms,
+            explains=found.explains,
+        )
+
+
+class PaperOut(Output):
+    """The square of a paper mode: best H3 client against best H2 client of the cell."""
+
+    value_pct: float | None = Field(description="Null where a side has no successful trial.")
+    label: str | None = Field(description="What is printed in the square; null: nothing.")
+    h2_client: str | None = Field(description="The one that stands for its side.")
+    h3_client: str | None
+    p_value: float | None = Field(description="Of Welch's t-test; null in yu2021, and where the test is undefined.")
+    limits_pct: tuple[float, float] = Field(description="Ends of the blue-white-red colour scale.")
+
+    @classmethod
+    def of(cls, item: PaperCell) -> PaperOut:
+        """From the statistics."""
+        return cls(
+            value_pct=_finite(item.value_pct),
+            label=item.label,
+            h2_client=item.h2_client,
+            h3_client=item.h3_client,
+            p_value=item.p_value,
+            limits_pct=item.limits_pct,
+        )
 
 
 class ArmOut(Output):
@@ -27,6 +134,11 @@ class ArmOut(Output):
     failures: int
     median_ttlb_ms: float | None
     failure_kinds: dict[str, int]
+    failure_rate: float | None = Field(description="Failed trials among all, 0 to 1; null without trials.")
+    timed_out: int = Field(description="Trials that enter the percentiles as time-outs.")
+    percentiles: list[PercentileOut] = Field(
+        description="p50, p90 and p99 of TTLB; a time-out counts as longer than every success."
+    )
 
     @classmethod
     def of(cls, arm: ArmSummary) -> ArmOut:
@@ -36,6 +148,9 @@ class ArmOut(Output):
             failures=arm.failures,
             median_ttlb_ms=arm.median_ttlb_ms,
             failure_kinds=dict(arm.failure_kinds),
+            failure_rate=arm.failure_rate,
+            timed_out=arm.timed_out,
+            percentiles=[PercentileOut.of(item) for item in arm.percentiles],
         )
 
 
@@ -94,6 +209,18 @@ class CellOut(Output):
     near_ceiling: list[str] = Field(
         description="Clients whose rate is within a factor of two of the most they can do on that machine."
     )
+    confidence: float = Field(description="The level that the interval can claim with n rounds.")
+    p_value: float | None = Field(
+        description="Wilcoxon signed-rank test; with time-outs the largest p that they allow. Null below six rounds."
+    )
+    q_value: float | None = Field(
+        description="p_value corrected over the cells of this heatmap (Benjamini-Hochberg); null if unproven."
+    )
+    spread_p: float | None = Field(
+        description="Kolmogorov-Smirnov test of the clients, each divided by its median: does one vary more?"
+    )
+    phases: PhasesOut | None = Field(description="Null below two rounds in which both clients reported every phase.")
+    paper: PaperOut | None = Field(description="With mode=yu2020 or yu2021; else null.")
 
     @classmethod
     def of(cls, item: HeatmapCell) -> CellOut:
@@ -126,6 +253,12 @@ class CellOut(Output):
             aa_biased=item.aa_biased,
             below_floor=item.below_floor,
             near_ceiling=list(item.near_ceiling),
+            confidence=item.confidence,
+            p_value=item.p_value,
+            q_value=item.q_value,
+            spread_p=item.spread_p,
+            phases=PhasesOut.of(item.phases) if item.phases else None,
+            paper=PaperOut.of(item.paper) if item.paper else None,
         )
 
 
@@ -157,6 +290,8 @@ class HeatmapOut(Output):
     candidate: str
     origin_note: str = Field(description="Where the origins are: stand-ins of the testbed, or the Internet.")
     providers: list[ProviderOut]
+    mode: HeatmapMode
+    mode_note: str | None = Field(description="What must be said beside the squares of a paper mode.")
 
     @classmethod
     def of(cls, heatmap: Heatmap) -> HeatmapOut:
@@ -168,11 +303,17 @@ class HeatmapOut(Output):
             candidate=heatmap.candidate,
             origin_note=heatmap.origin_note,
             providers=[ProviderOut.of(provider) for provider in heatmap.providers],
+            mode=heatmap.mode,
+            mode_note=heatmap.mode_note,
         )
 
 
 def _finite(number: float | None) -> float | None:
     return number if number is not None and math.isfinite(number) else None
+
+
+def _milliseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1000
 
 
 def _proof(item: HeatmapCell) -> CellProofOut | None:

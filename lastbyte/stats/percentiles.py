@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -43,21 +44,31 @@ def percentiles(
         raise ValueError("percents lie between 0 and 100")
     if not ordered.size:
         return [Percentile(percent, 0, None, None, None) for percent in percents]
-    return [_percentile(ordered, percent, (1 - confidence) / 2) for percent in percents]
+    values_at = np.percentile(ordered, list(percents))
+    return [
+        _percentile(ordered, percent, float(value), (1 - confidence) / 2)
+        for percent, value in zip(percents, values_at, strict=True)
+    ]
 
 
-def _percentile(ordered: np.ndarray, percent: float, tail: float) -> Percentile:
-    from scipy.stats import binom  # noqa: PLC0415 - takes a second to import, and most commands need none of it
-
-    n, share = ordered.size, percent / 100
-    below = binom.cdf(np.arange(n), n, share)  # [i]: chance that at most i values lie below the percentile
-    # x(k) is above the percentile when at most k - 1 values lie below it; ranks from 1
-    low_rank = int(np.searchsorted(below, tail, side="right"))
-    high_rank = int(np.searchsorted(below, 1 - tail, side="left")) + 1
+def _percentile(ordered: np.ndarray, percent: float, value: float, tail: float) -> Percentile:
+    n = ordered.size
+    low_rank, high_rank = _ranks(n, percent, tail)
     return Percentile(
         percent=percent,
         n=n,
-        value=float(np.percentile(ordered, percent)),
+        value=value,
         ci_low=float(ordered[low_rank - 1]) if low_rank >= 1 else None,
         ci_high=float(ordered[high_rank - 1]) if high_rank <= n else None,
     )
+
+
+@lru_cache(maxsize=4096)
+def _ranks(n: int, percent: float, tail: float) -> tuple[int, int]:
+    """Ranks of the interval's ends, from 1; 0 and n + 1 where there is none."""
+    from scipy.stats import binom  # noqa: PLC0415 - takes a second to import, and most commands need none of it
+
+    below = binom.cdf(np.arange(n), n, percent / 100)  # [i]: chance that at most i values lie below the percentile
+    # x(k) is above the percentile when at most k - 1 values lie below it
+    low_rank = int(np.searchsorted(below, tail, side="right"))
+    return low_rank, int(np.searchsorted(below, 1 - tail, side="left")) + 1

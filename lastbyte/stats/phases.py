@@ -11,7 +11,7 @@ different rounds differ in different phases (a loss now here, now there), and th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -91,7 +91,7 @@ def decompose(
         _difference(name, one, other, whole_ms, confidence) for name, one, other in zip(PHASES, base, cand, strict=True)
     )
     if whole_ms is not None:
-        total = _difference("total", base.sum(axis=0), cand.sum(axis=0), whole_ms, confidence)
+        total = replace(total, of_total_pct=100.0)
     residual_ms = total.diff_ms - sum(phase.diff_ms for phase in phases)
     explains = _explains(total, phases, residual_ms) if known and n >= SMALLEST_N else None
     return Decomposition(n, attained(n, confidence), total, phases, residual_ms, explains)

@@ -56,7 +56,7 @@ class PostgresResultStore:
 
     def outcomes(self, campaign_id: str, client_ids: Sequence[str]) -> list[Outcome]:
         """Trials of these arms in the counted rounds (1 and up)."""
-        query = select(
+        columns: list[Any] = [  # in the order of Outcome's fields
             TrialRow.cell_id,
             TrialRow.round_index,
             TrialRow.client_id,
@@ -65,7 +65,10 @@ class PostgresResultStore:
             func.coalesce(TrialRow.unproven_reason, ""),
             TrialRow.body_bytes,
             TrialRow.elapsed_s,
-        ).where(
+            TrialRow.handshake_s,
+            TrialRow.ttfb_s,
+        ]
+        query = select(*columns).where(
             TrialRow.campaign_id == UUID(campaign_id),
             TrialRow.client_id.in_(client_ids),
             TrialRow.round_index >= 1,

@@ -62,7 +62,9 @@ def test_only_counted_rounds_with_both_arms_are_paired(
     assert square["diff_pct"] == pytest.approx(10.0)
     assert square["verdict"] == "h2 faster"
     assert square["ci_low_pct"] == pytest.approx(10.0)
-    assert square["baseline"] == {"n": 10, "failures": 0, "median_ttlb_ms": 100.55, "failure_kinds": {}}
+    known = {"n": 10, "failures": 0, "median_ttlb_ms": 100.55, "failure_kinds": {}, "failure_rate": 0, "timed_out": 0}
+    assert square["baseline"].items() >= known.items()
+    assert square["candidate"]["failure_rate"] == pytest.approx(0.1)
     assert square["candidate"]["failure_kinds"] == {"reset": 1}
     assert square["proof"]["rtt_achieved_ms"] == pytest.approx(10.2)
     assert square["proof"]["probes_sent"] == 4
