@@ -26,6 +26,13 @@ def test_probe_prints_requested_beside_achieved(box_kind: str) -> None:
     assert 60 <= values["rtt_ms"]["achieved"] <= 63
     assert values["rate_mbit_s"]["requested"] == 10
     assert values["loss_pct"]["requested"] == 0
+    assert values["warnings"] == []
+    assert isinstance(values["seed_supported"], bool)
+
+
+def test_probe_says_what_may_mislead(box_kind: str) -> None:
+    done = cli("probe", "--profile", "burst-0.3-25", "--box", box_kind, "--base-rtt-ms", "10", "--json")
+    assert "loss_gemodel" in json.loads(done.stdout)["warnings"][0]
 
 
 def test_exec_passes_output_and_exit_code_on(box_kind: str, run_root: Path) -> None:
@@ -72,5 +79,6 @@ def test_boxes_and_sweep() -> None:
     done = cli("boxes", "--json")
     assert [row["kind"] for row in json.loads(done.stdout)] == ["kernel", "uml"]
     assert all(row["reason"] for row in json.loads(done.stdout))
+    assert all(isinstance(row["seed"], bool) for row in json.loads(done.stdout))
     assert cli("boxes").stdout.count("kernel") >= 1
     assert cli("sweep").stdout == "nothing to remove\n"
