@@ -83,47 +83,46 @@ def decompose(
     n = len(baseline)
     if n < 2:
         return None
-    base, cand = _matrix(baseline), _matrix(candidate)
-    total = _difference("total", base.sum(axis=0), cand.sum(axis=0), None, confidence)
+    total, *phases = _differences(_matrix(baseline), _matrix(candidate), confidence)
     known = total.ci_low_ms > 0 or total.ci_high_ms < 0
-    whole_ms = total.diff_ms if known else None
-    phases = tuple(
-        _difference(name, one, other, whole_ms, confidence) for name, one, other in zip(PHASES, base, cand, strict=True)
-    )
-    if whole_ms is not None:
+    if known:
+        phases = [replace(phase, of_total_pct=phase.diff_ms / total.diff_ms * 100) for phase in phases]
         total = replace(total, of_total_pct=100.0)
     residual_ms = total.diff_ms - sum(phase.diff_ms for phase in phases)
     explains = _explains(total, phases, residual_ms) if known and n >= SMALLEST_N else None
-    return Decomposition(n, attained(n, confidence), total, phases, residual_ms, explains)
+    return Decomposition(n, attained(n, confidence), total, tuple(phases), residual_ms, explains)
 
 
 def _matrix(trials: Sequence[PhaseTimes]) -> Array:
+    """Total, handshake, wait and transfer of each trial in seconds, shape (4, n)."""
     times = np.array([(t.handshake_s, t.wait_s, t.transfer_s) for t in trials], dtype=float).T
     if not np.isfinite(times).all() or (times < 0).any():
         raise ValueError("times of phases must be finite and not negative")
-    return times
+    return np.vstack([times.sum(axis=0), times])
 
 
-def _difference(
-    name: str, baseline_s: Array, candidate_s: Array, whole_ms: float | None, confidence: float
-) -> PhaseDifference:
+def _differences(baseline_s: Array, candidate_s: Array, confidence: float) -> list[PhaseDifference]:
     # to the nanosecond, so that equal phases differ by 0 and not by what subtracting floats leaves
     differences_ms = np.round((candidate_s - baseline_s) * 1000, 6)
-    low, high = median_intervals(differences_ms[None, :], confidence)[0]
-    diff_ms = float(np.median(differences_ms))
-    ratio = None
-    if (baseline_s > 0).all() and (candidate_s > 0).all():
-        ratio = percent(float(np.median(np.log(candidate_s) - np.log(baseline_s))))
-    return PhaseDifference(
-        phase=name,
-        baseline_ms=float(np.median(baseline_s) * 1000),
-        candidate_ms=float(np.median(candidate_s) * 1000),
-        diff_ms=diff_ms,
-        ci_low_ms=float(low),
-        ci_high_ms=float(high),
-        diff_pct=ratio,
-        of_total_pct=None if whole_ms is None else diff_ms / whole_ms * 100,
-    )
+    ends_ms = median_intervals(differences_ms, confidence)
+    medians_ms = np.median(differences_ms, axis=1)
+    sides_ms = np.median(np.stack([baseline_s, candidate_s]), axis=2) * 1000
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.median(np.log(candidate_s) - np.log(baseline_s), axis=1)
+    has_ratio = (baseline_s > 0).all(axis=1) & (candidate_s > 0).all(axis=1)
+    return [
+        PhaseDifference(
+            phase=name,
+            baseline_ms=float(sides_ms[0, row]),
+            candidate_ms=float(sides_ms[1, row]),
+            diff_ms=float(medians_ms[row]),
+            ci_low_ms=float(ends_ms[row, 0]),
+            ci_high_ms=float(ends_ms[row, 1]),
+            diff_pct=percent(float(ratios[row])) if has_ratio[row] else None,
+            of_total_pct=None,
+        )
+        for row, name in enumerate(("total", *PHASES))
+    ]
 
 
 def _explains(total: PhaseDifference, phases: Sequence[PhaseDifference], residual_ms: float) -> str | None:

@@ -74,7 +74,7 @@ class PostgresResultStore:
             TrialRow.round_index >= 1,
         )
         with transaction(self._engine) as connection:
-            return [Outcome(*row) for row in connection.execute(query)]
+            return [Outcome(*row) for row in connection.execute(query).all()]
 
     def trials(self, campaign_id: str, which: TrialFilter, limit: int, cursor: str | None) -> Slice[TrialRecord]:
         """In the order they were stored; raises InvalidInput for a cursor that is none."""
