@@ -40,7 +40,11 @@ def measure_command(
     ] = None,
     profile: Annotated[
         list[str] | None,
-        typer.Option("--profile", "-p", help="Network condition; may be given again. Default: unshaped."),
+        typer.Option(
+            "--profile",
+            "-p",
+            help="Network condition; may be given again. Default: unshaped, for the testbed baseline.",
+        ),
     ] = None,
     client: Annotated[
         list[str] | None,
@@ -73,7 +77,9 @@ def measure_command(
 
     if not 1 <= rounds <= MAX_ROUNDS:
         raise InvalidInput("--rounds", f"{rounds} is out of range.", f"Use 1 to {MAX_ROUNDS}.")
-    profiles = _chosen_profiles(profile or ["unshaped"], wiring.profiles())
+    endpoint = wiring.endpoint_of(url)
+    default = "baseline" if endpoint.origin is Origin.TESTBED else "unshaped"  # a testbed's bare link is no network
+    profiles = _chosen_profiles(profile or [default], wiring.profiles())
     clients = expand_clients(client or ["curl-quiche"], wiring.clients(), "--client")
     if aa:
         clients = with_aa_arms(clients, AaArms.BASELINE)
@@ -81,7 +87,6 @@ def measure_command(
         _make_directory(directory)
     console = Console(stderr=True)
     chosen_seed = seed if seed is not None else random.SystemRandom().randrange(2**31)
-    endpoint = wiring.endpoint_of(url)
     stop = threading.Event()
     with wiring.testbed_for(endpoint), wiring.bench(stop, box) as bench, stop_on_signals(stop, bench.runner):
         job = OneShot(endpoint, profiles, tuple(clients), rounds, chosen_seed, timeout_s)
