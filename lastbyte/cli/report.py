@@ -20,6 +20,7 @@ from lastbyte.domain.profile import Profile
 from lastbyte.domain.trial import Trial
 from lastbyte.services.one_shot import CellResult, OneShot, baseline_of
 from lastbyte.stats.paired import MIN_ROUNDS_FOR_VERDICT, Comparison, Verdict
+from lastbyte.stats.phases import Decomposition
 
 Ticker = Callable[[Profile, Trial], None]
 
@@ -29,6 +30,7 @@ _WORDS = {
     Verdict.H3_FASTER: "faster",
     Verdict.H2_FASTER: "slower",
 }
+_PHASES = {"handshake": "the handshake", "wait": "the wait for the first byte", "transfer": "the transfer"}
 _COLOURS = {Verdict.H3_FASTER: "blue", Verdict.H2_FASTER: "red", Verdict.UNPROVEN: "yellow"}
 
 
@@ -58,6 +60,8 @@ def print_tables(console: Console, job: OneShot, results: list[CellResult]) -> N
             if client != baseline:
                 difference = _difference(result.against(baseline.id, client.id))
                 console.print(f"  {client.id} against {baseline.id}: {difference}", highlight=False, soft_wrap=True)
+                if line := _phases(result.phases(baseline.id, client.id)):
+                    console.print(f"    {line}", highlight=False, soft_wrap=True)
         floor = result.floor(baseline.id)
         if floor is not None and floor.floor_pct is not None:
             console.print(f"  noise floor: {floor.floor_pct:.1f} % (A/A)", highlight=False, soft_wrap=True)
@@ -91,9 +95,7 @@ def document(job: OneShot, results: list[CellResult], started_at: datetime, *, i
                         "failures": dict(_failure_counts(result, client.id)),
                         "left_out": result.left_out(client.id),
                         "median_ttlb_s": result.median_ttlb_s(client.id),
-                        "against_baseline": None
-                        if client == baseline
-                        else dataclasses.asdict(result.against(baseline.id, client.id)),
+                        "against_baseline": None if client == baseline else _against(result, baseline.id, client.id),
                     }
                     for client in job.clients
                 },
@@ -175,6 +177,30 @@ def _difference(comparison: Comparison) -> str:
     colour = _COLOURS.get(comparison.verdict, "default")
     too_few = f" (a verdict needs {MIN_ROUNDS_FOR_VERDICT} rounds)" if comparison.n < MIN_ROUNDS_FOR_VERDICT else ""
     return f"{text}, n={comparison.n}: [{colour}]{word}[/]{too_few}"
+
+
+def _phases(found: Decomposition | None) -> str:
+    """Which phase explains the difference; empty where there are too few rounds to tell."""
+    if found is None or found.n < MIN_ROUNDS_FOR_VERDICT:
+        return ""
+    parts = {part.phase: part for part in found.phases}
+    if found.explains is not None:
+        part = parts[found.explains]
+        return (
+            f"explained by [bold]{_PHASES[part.phase]}[/]: {part.diff_ms:+.1f} of {found.total.diff_ms:+.1f} ms, "
+            f"95 % interval {part.ci_low_ms:+.1f} to {part.ci_high_ms:+.1f} ms"
+        )
+    listed = ", ".join(f"{_PHASES[name]} {part.diff_ms:+.1f}" for name, part in parts.items())
+    return f"no single phase explains it: {listed} ms"
+
+
+def _against(result: CellResult, baseline_id: str, client_id: str) -> dict[str, Any]:
+    phases = result.phases(baseline_id, client_id)
+    return {
+        **dataclasses.asdict(result.against(baseline_id, client_id)),
+        "p_value": result.p_value(baseline_id, client_id),
+        "phases": dataclasses.asdict(phases) if phases else None,
+    }
 
 
 def _open_difference(comparison: Comparison) -> str:

@@ -6,7 +6,6 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from operator import and_
 
 from lastbyte.domain.client import AA_SUFFIX, Client, Protocol, is_aa
 from lastbyte.domain.courtesy import CourtesyBudget, Permission
@@ -15,10 +14,12 @@ from lastbyte.domain.errors import InvalidInput
 from lastbyte.domain.profile import Profile
 from lastbyte.domain.trial import CENSORED, Trial
 from lastbyte.ports import CellPlan, CellProof
+from lastbyte.services.detail import Pairs, difference_p, paired_phases, pairs_of, phase_times
 from lastbyte.services.measure_cell import Bench, CellRun
-from lastbyte.stats.censored import compare_censored, paired_or_timed_out
+from lastbyte.stats.censored import compare_censored
 from lastbyte.stats.floor import Floor, noise_floor, with_floor
-from lastbyte.stats.paired import Comparison, Verdict, paired_rounds
+from lastbyte.stats.paired import Comparison, Verdict, compare, paired_rounds
+from lastbyte.stats.phases import Decomposition, PhaseTimes
 from lastbyte.stats.tolerance import cell_out_of_tolerance, labels_of
 
 
@@ -79,15 +80,36 @@ class CellResult:
 
     def against(self, baseline_id: str, candidate_id: str) -> Comparison:
         """Candidate against baseline; ``unproven`` when the link was out of tolerance."""
-        pairs = paired_or_timed_out(self._times_or_limits(baseline_id), self._times_or_limits(candidate_id))
-        nobody_came_through = all(map(and_, pairs[2], pairs[3]))
-        result = compare_censored(*([], [], [], []) if nobody_came_through else pairs)
+        pairs = self._pairs(baseline_id, candidate_id)
+        result = (
+            compare((), ())
+            if pairs.nobody_came_through
+            else compare_censored(
+                pairs.baseline_s, pairs.candidate_s, pairs.baseline_timed_out, pairs.candidate_timed_out
+            )
+        )
         floor = self.floor(baseline_id)
         if floor is not None and not is_aa(candidate_id):
             result = with_floor(result, floor)
         if self.unproven_reason and result.verdict is not Verdict.NO_DATA:
             return replace(result, verdict=Verdict.UNPROVEN)
         return result
+
+    def p_value(self, baseline_id: str, candidate_id: str) -> float | None:
+        """Of the Wilcoxon signed-rank test (``lastbyte.services.detail``); imports SciPy."""
+        return difference_p(self._pairs(baseline_id, candidate_id))
+
+    def phases(self, baseline_id: str, candidate_id: str) -> Decomposition | None:
+        """The difference phase by phase; None below two rounds of which both arms have phases."""
+        return paired_phases(self._phases(baseline_id), self._phases(candidate_id))
+
+    def _pairs(self, baseline_id: str, candidate_id: str) -> Pairs:
+        return pairs_of(self._times_or_limits(baseline_id), self._times_or_limits(candidate_id))
+
+    def _phases(self, client_id: str) -> dict[int, PhaseTimes]:
+        timings = {t.round_index: t.observation.timings for t in self.counted(client_id) if not t.unproven_reason}
+        found = ((n, phase_times(t.handshake_s, t.ttfb_s, t.ttlb_s)) for n, t in timings.items() if t is not None)
+        return {n: phases for n, phases in found if phases is not None}
 
 
 class _Pause:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from lastbyte.stats.significance import benjamini_hochberg, spread_p, wilcoxon_p
+from lastbyte.stats.significance import benjamini_hochberg, spread_p, wilcoxon_censored_p, wilcoxon_p
 
 
 def test_wilcoxon_is_scipys_on_log_ratios() -> None:
@@ -20,6 +20,36 @@ def test_six_rounds_all_one_way_have_the_smallest_p_there_is() -> None:
 def test_wilcoxon_of_nothing_and_of_no_difference() -> None:
     assert wilcoxon_p([1.0] * 5, [2.0] * 5) is None
     assert wilcoxon_p([1.0] * 8, [1.0] * 8) == 1.0
+
+
+def test_with_time_outs_p_is_the_largest_that_any_true_times_could_give() -> None:
+    rng = np.random.default_rng(4)
+    reached = 0
+    for _ in range(40):
+        base, cand = rng.lognormal(0, 0.3, 10), rng.lognormal(0.2, 0.3, 10)
+        base_out, cand_out = rng.random(10) < 0.1, rng.random(10) < 0.2
+        p = wilcoxon_censored_p(base, cand, base_out, cand_out)
+        assert p is not None
+        for stretch in (1.0, 1.01, 1.5, 1e6):
+            for other in (1.0, 1.3, 1e9):
+                true = wilcoxon_p(np.where(base_out, base * stretch, base), np.where(cand_out, cand * other, cand))
+                assert true is not None
+                assert true <= p + 1e-12
+                reached += true == pytest.approx(p)
+    assert reached > 40, "the bound is one that times can reach"
+
+
+def test_without_time_outs_the_censored_p_is_the_plain_one() -> None:
+    rng = np.random.default_rng(5)
+    base, cand = rng.lognormal(0, 0.2, 12), rng.lognormal(0.1, 0.2, 12)
+    none = [False] * 12
+    assert wilcoxon_censored_p(base, cand, none, none) == wilcoxon_p(base, cand)
+    assert wilcoxon_censored_p(base[:5], cand[:5], none[:5], none[:5]) is None
+
+
+def test_an_arm_that_always_times_out_is_a_finding() -> None:
+    assert wilcoxon_censored_p([1.0] * 8, [60.0] * 8, [False] * 8, [True] * 8) == pytest.approx(0.0078, rel=0.5)
+    assert wilcoxon_censored_p([60.0] * 8, [60.0] * 8, [True] * 8, [True] * 8) == 1.0
 
 
 def test_constant_pairs_are_tested_not_skipped() -> None:
