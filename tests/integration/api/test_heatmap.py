@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import dataclasses
+import json
+import random
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -8,6 +12,10 @@ import pytest
 from lastbyte.adapters.postgres.campaign_store import PostgresCampaignStore
 from lastbyte.adapters.postgres.cell_store import PostgresCellStore
 from lastbyte.domain.trial import FailureKind
+from lastbyte.stats import papermodes
+from lastbyte.stats.percentiles import percentiles
+from lastbyte.stats.phases import PhaseTimes, decompose
+from lastbyte.stats.significance import spread_p, wilcoxon_p
 from tests.integration.samples import ENDPOINTS, H2, H3, bad, good, proof
 
 
@@ -134,3 +142,118 @@ def test_a_trial_out_of_tolerance_is_left_out_and_shown(
     lines = api.get(f"/campaigns/{campaign}/trials.csv").text.splitlines()
     assert "unproven_reason" in lines[0].split(",")
     assert reason in lines[-1]
+
+
+def fill(campaign: str, campaigns: PostgresCampaignStore, cells: PostgresCellStore) -> dict[str, list[float]]:
+    """Ten rounds in the first cell, H3 with a slower handshake; TTLB as stored, by client."""
+    cell = campaigns.dispatchable_cells(1, campaign)[0].cell_id
+    cells.claim(cell, "w", 60)
+    cells.store_proof(cell, "w", proof())
+    draw = random.Random(1)  # noqa: S311 - noise
+    times: dict[str, list[float]] = {H2: [], H3: []}
+    for number in range(11):
+        for client, mean_s in ((H2, 0.1), (H3, 0.13)):
+            ttlb_s = mean_s * draw.lognormvariate(0, 0.05)
+            cells.store_trial(cell, "w", good(number, client, ttlb_s))
+            if number:
+                times[client].append(ttlb_s)
+    return times
+
+
+def test_statistics_of_a_square_to_the_digit(
+    api: httpx.Client, campaign: str, campaigns: PostgresCampaignStore, cells: PostgresCellStore
+) -> None:
+    times = fill(campaign, campaigns, cells)
+    square = squares(api, campaign)[ENDPOINTS[0].id, "baseline"]
+    assert square["p_value"] == wilcoxon_p(times[H2], times[H3])
+    assert square["q_value"] == square["p_value"], "the only cell that has been measured"
+    assert square["spread_p"] == spread_p(times[H2], times[H3])
+    for arm, client in (("baseline", H2), ("candidate", H3)):
+        assert [(p["percent"], p["n"], p["value_ms"], p["ci_high_ms"]) for p in square[arm]["percentiles"]] == [
+            (p.percent, 10, None if p.value is None else p.value * 1000, p.ci_high and p.ci_high * 1000)
+            for p in percentiles(times[client])
+        ]
+    marks = [[PhaseTimes.of_marks(t / 4, t / 2, t) for t in times[client]] for client in (H2, H3)]
+    assert square["phases"] == json.loads(json.dumps(dataclasses.asdict(decompose(*marks))))  # type: ignore[arg-type]
+    assert square["phases"]["explains"] == "transfer"
+    assert square["confidence"] == 0.95
+    assert square["paper"] is None
+    for other in [cell for key, cell in squares(api, campaign).items() if key != (ENDPOINTS[0].id, "baseline")]:
+        assert (other["p_value"], other["q_value"], other["phases"]) == (None, None, None)
+
+
+def test_unproven_squares_have_no_q(
+    api: httpx.Client, campaign: str, campaigns: PostgresCampaignStore, cells: PostgresCellStore
+) -> None:
+    fill(campaign, campaigns, cells)
+    before = squares(api, campaign)[ENDPOINTS[0].id, "baseline"]
+    cells.store_proof(before["cell_id"], "w", proof(10, 20))
+    after = squares(api, campaign)[ENDPOINTS[0].id, "baseline"]
+    assert (after["verdict"], after["p_value"], after["q_value"]) == ("unproven", before["p_value"], None)
+
+
+@pytest.mark.parametrize(("mode", "function"), [("yu2020", papermodes.yu2020), ("yu2021", papermodes.yu2021)])
+def test_modes_of_the_paper_to_the_digit(
+    api: httpx.Client,
+    campaign: str,
+    campaigns: PostgresCampaignStore,
+    cells: PostgresCellStore,
+    mode: papermodes.Mode,
+    function: Callable[..., papermodes.PaperCell],
+) -> None:
+    times = fill(campaign, campaigns, cells)
+    ours = api.get(f"/campaigns/{campaign}/heatmap").json()
+    theirs = api.get(f"/campaigns/{campaign}/heatmap", params={"mode": mode}).json()
+    assert (ours["mode"], ours["mode_note"], theirs["mode"]) == ("lastbyte", None, mode)
+    assert "biased towards the side with more clients" in theirs["mode_note"]
+    expected = function({H2: times[H2]}, {H3: times[H3]})
+    square = squares(api, campaign, mode=mode)[ENDPOINTS[0].id, "baseline"]
+    assert square["paper"] == {
+        "value_pct": expected.value_pct,
+        "label": expected.label,
+        "h2_client": H2,
+        "h3_client": H3,
+        "p_value": expected.p_value,
+        "limits_pct": list(expected.limits_pct),
+    }
+    assert expected.value_pct is not None
+    assert expected.value_pct > 20
+    assert square | {"paper": None} == squares(api, campaign)[ENDPOINTS[0].id, "baseline"], "ours stays beside it"
+    empty = squares(api, campaign, mode=mode)[ENDPOINTS[1].id, "baseline"]["paper"]
+    assert (empty["value_pct"], empty["label"]) == (None, None)
+
+
+@pytest.mark.parametrize("mode", ["yu2020", "yu2021"])
+def test_clients_are_compared_with_the_best_h3_client(
+    api: httpx.Client,
+    campaign: str,
+    campaigns: PostgresCampaignStore,
+    cells: PostgresCellStore,
+    mode: papermodes.Mode,
+) -> None:
+    times = fill(campaign, campaigns, cells)
+    found = api.get(f"/campaigns/{campaign}/clients-comparison", params={"mode": mode}).json()
+    (expected,) = papermodes.client_comparison({H3: times[H3]}, mode).clients
+    first, *others = [cell for provider in found["providers"] for cell in provider["cells"]]
+    assert (found["mode"], found["clients"], found["limits_pct"]) == (mode, [H3], [0, 20])
+    assert "flatters" in found["mode_note"]
+    assert (first["endpoint"], first["best"]) == (ENDPOINTS[0].id, H3)
+    assert first["clients"] == [
+        {"client": H3, "n": 10, "value_pct": 0, "shown_pct": expected.shown_pct, "p_value": expected.p_value}
+    ]
+    assert all((cell["best"], cell["clients"]) == (None, []) for cell in others)
+
+
+@pytest.mark.parametrize("resource", ["heatmap", "clients-comparison"])
+def test_a_bad_mode_is_a_problem_that_names_the_known_ones(api: httpx.Client, campaign: str, resource: str) -> None:
+    answer = api.get(f"/campaigns/{campaign}/{resource}", params={"mode": "yu2019"})
+    assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
+    (error,) = answer.json()["errors"]
+    assert error["field"] == "mode"
+    assert "yu2020" in error["message"]
+    assert "yu2021" in error["message"]
+
+
+def test_clients_of_no_campaign(api: httpx.Client) -> None:
+    answer = api.get("/campaigns/00000000-0000-4000-8000-000000000000/clients-comparison")
+    assert answer.status_code == 404
