@@ -168,9 +168,10 @@ def test_urls_follow_the_ports() -> None:
 
 
 ENDPOINTS: list[dict[str, Any]] = [
-    {"id": "testbed-caddy-100KB", "origin": "testbed", "size_label": "100KB"},
-    {"id": "testbed-caddy-5MB", "origin": "testbed", "size_label": "5MB"},
-    {"id": "google-1MB", "origin": "production", "size_label": "1MB"},
+    {"id": "testbed-caddy-100KB", "provider": "testbed-caddy", "size_label": "100KB"},
+    {"id": "testbed-caddy-5MB", "provider": "testbed-caddy", "size_label": "5MB"},
+    {"id": "testbed-nginx-1MB", "provider": "testbed-nginx", "size_label": "1MB"},
+    {"id": "google-1MB", "provider": "google", "size_label": "1MB"},
 ]
 PROFILES = [{"name": name} for name in ("unshaped", "baseline", "loss-1", "delay-50")]
 
