@@ -13,7 +13,9 @@ from functools import lru_cache
 from lastbyte.stats.censored import paired_or_timed_out
 from lastbyte.stats.percentiles import Percentile, percentiles
 from lastbyte.stats.phases import Decomposition, PhaseTimes, decompose
-from lastbyte.stats.significance import spread_p, wilcoxon_censored_p, wilcoxon_p
+from lastbyte.stats.significance import spread_p, wilcoxon_cells, wilcoxon_censored_p
+
+_KEPT = 4096
 
 _FAR = 1e6
 """Times its arm's median: beyond every time there is."""
@@ -64,22 +66,36 @@ def arm_of(times: Mapping[int, tuple[float, bool]]) -> Arm:
     )
 
 
-@lru_cache(maxsize=4096)
+_known_p: dict[Pairs, float | None] = {}
+
+
 def difference_p(pairs: Pairs) -> float | None:
     """p of the Wilcoxon signed-rank test; with time-outs the largest that they allow.
 
     None below six pairs, and where no trial came through.
     """
+    return difference_ps([pairs])[0]
+
+
+def difference_ps(cells: Sequence[Pairs]) -> list[float | None]:
+    """`difference_p` of many cells; those that are new are tested together, which takes a tenth of the time."""
+    if len(_known_p) > _KEPT:
+        _known_p.clear()
+    known = {pairs: _known_p.get(pairs) for pairs in cells}
+    new = [pairs for pairs, p in known.items() if p is None and not pairs.timed_out]
+    known.update([(pairs, _censored_p(pairs)) for pairs, p in known.items() if p is None and pairs.timed_out])
+    known.update(zip(new, wilcoxon_cells([(pairs.baseline_s, pairs.candidate_s) for pairs in new]), strict=True))
+    _known_p.update(known)
+    return [known[pairs] for pairs in cells]
+
+
+def _censored_p(pairs: Pairs) -> float | None:
     if pairs.nobody_came_through:
         return None
-    if pairs.timed_out:
-        return wilcoxon_censored_p(
-            pairs.baseline_s, pairs.candidate_s, pairs.baseline_timed_out, pairs.candidate_timed_out
-        )
-    return wilcoxon_p(pairs.baseline_s, pairs.candidate_s)
+    return wilcoxon_censored_p(pairs.baseline_s, pairs.candidate_s, pairs.baseline_timed_out, pairs.candidate_timed_out)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_KEPT)
 def arms_spread_p(baseline: Arm, candidate: Arm) -> float | None:
     """p of the Kolmogorov-Smirnov test for spread; a time-out is longer than every time of either arm.
 
@@ -90,7 +106,7 @@ def arms_spread_p(baseline: Arm, candidate: Arm) -> float | None:
     return None if one is None or two is None else spread_p(one, two)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_KEPT)
 def arm_percentiles(arm: Arm, confidence: float = 0.95) -> tuple[Percentile, ...]:
     """p50, p90 and p99 of TTLB in seconds. Time-outs count as longer than every success; None where one is reached."""
     longest = max(arm.ttlb_s, default=0.0)
@@ -122,7 +138,7 @@ def paired_phases(
     return _decompose(tuple(baseline[n] for n in common), tuple(candidate[n] for n in common), confidence)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_KEPT)
 def _decompose(
     baseline: tuple[PhaseTimes, ...], candidate: tuple[PhaseTimes, ...], confidence: float
 ) -> Decomposition | None:
@@ -131,7 +147,8 @@ def _decompose(
 
 def forget() -> None:
     """Drop what is kept by content."""
-    for kept in (difference_p, arms_spread_p, arm_percentiles, _decompose):
+    _known_p.clear()
+    for kept in (arms_spread_p, arm_percentiles, _decompose):
         kept.cache_clear()
 
 

@@ -29,6 +29,7 @@ from lastbyte.services.detail import (
     arm_percentiles,
     arms_spread_p,
     difference_p,
+    difference_ps,
     paired_phases,
     pairs_of,
     phase_times,
@@ -185,6 +186,8 @@ class Heatmaps:
             by_cell[outcome.cell_id].append(outcome)
         spec = campaign.spec
         rules = Rules(spec.equivalence_pct, confidence_of(spec.stopping))
+        # all p values at once, which the squares then find: one by one they take ten times as long
+        difference_ps([_pairs(by_cell[cell.cell_id], base, cand) for cell in cells])
         squares = corrected([square(cell, by_cell[cell.cell_id], base, cand, rules) for cell in cells])
         if mode != "lastbyte":
             squares = [
@@ -248,6 +251,10 @@ def square(
         spread_p=arms_spread_p(arms[baseline], arms[candidate]),
         phases=paired_phases(_phases(base), _phases(cand), rules.confidence),
     )
+
+
+def _pairs(outcomes: Sequence[Outcome], baseline: str, candidate: str) -> Pairs:
+    return pairs_of(times_or_limits(outcomes, baseline), times_or_limits(outcomes, candidate))
 
 
 def _with_aa(*client_ids: str) -> set[str]:

@@ -7,6 +7,7 @@ and "not significant" is never shown as zero. The verdict of a cell rests on its
 from __future__ import annotations
 
 import warnings
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,11 +24,27 @@ def wilcoxon_p(baseline_s: Sequence[float], candidate_s: Sequence[float]) -> flo
     whether log-ratios are symmetric about zero, so a skewed sample can have a small p while its median is zero.
     """
     ratios = log_ratios(baseline_s, candidate_s)
-    if ratios.size < SMALLEST_N:
-        return None
-    if not ratios.any():
-        return 1.0
-    return _signed_rank_p(ratios)
+    return _signed_rank_p(ratios) if ratios.size >= SMALLEST_N else None
+
+
+def wilcoxon_cells(cells: Sequence[tuple[Sequence[float], Sequence[float]]]) -> list[float | None]:
+    """`wilcoxon_p` for a whole grid, to the same digit; cells of one length without ties go through SciPy together."""
+    ratios = [log_ratios(baseline_s, candidate_s) for baseline_s, candidate_s in cells]
+    together: dict[int, list[int]] = defaultdict(list)
+    found: list[float | None] = [None] * len(ratios)
+    for place, sample in enumerate(ratios):
+        if sample.size < SMALLEST_N:
+            continue
+        sizes = np.abs(np.round(sample, 12))
+        # SciPy judges ties and zeros by the whole block: a cell with any would change the others' method
+        if sizes.all() and len(np.unique(sizes)) == sample.size:
+            together[sample.size].append(place)
+        else:
+            found[place] = _signed_rank_p(sample)
+    for places in together.values():
+        for place, p in zip(places, _signed_rank_ps(np.stack([ratios[i] for i in places])), strict=True):
+            found[place] = float(p)
+    return found
 
 
 def wilcoxon_censored_p(
@@ -92,15 +109,18 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def _signed_rank_p(ratios: Array) -> float:
-    if not ratios.any():
-        return 1.0
+    return float(_signed_rank_ps(ratios[None, :])[0]) if ratios.any() else 1.0
+
+
+def _signed_rank_ps(ratios: Array) -> Array:
+    """From shape (cells, n) to shape (cells,)."""
     from scipy import stats as scipy_stats  # noqa: PLC0415 - takes a second to import, and most commands need none of it
 
     # ratios of equal pairs differ in the last bit: ranks of such ties would be decided by rounding
     rounded = np.round(ratios, 12)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # on ties, where SciPy takes the normal approximation
-        return float(scipy_stats.wilcoxon(rounded, zero_method="pratt").pvalue)
+        return np.asarray(scipy_stats.wilcoxon(rounded, zero_method="pratt", axis=1).pvalue, dtype=float)
 
 
 def _signed_ranks(ratios: Array) -> float:

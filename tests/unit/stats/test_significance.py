@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from lastbyte.stats.significance import benjamini_hochberg, spread_p, wilcoxon_censored_p, wilcoxon_p
+from lastbyte.stats.significance import benjamini_hochberg, spread_p, wilcoxon_cells, wilcoxon_censored_p, wilcoxon_p
 
 
 def test_wilcoxon_is_scipys_on_log_ratios() -> None:
@@ -20,6 +20,15 @@ def test_six_rounds_all_one_way_have_the_smallest_p_there_is() -> None:
 def test_wilcoxon_of_nothing_and_of_no_difference() -> None:
     assert wilcoxon_p([1.0] * 5, [2.0] * 5) is None
     assert wilcoxon_p([1.0] * 8, [1.0] * 8) == 1.0
+
+
+def test_a_grid_at_once_is_each_cell_alone_to_the_digit() -> None:
+    rng = np.random.default_rng(6)
+    cells = [tuple(rng.lognormal(0, 0.2, (2, n))) for n in (5, 6, 12, 12, 40, 40, 60, 60)]
+    cells.append((np.full(12, 1.0), np.full(12, 1.1)))  # ties
+    cells.append((np.full(12, 1.0), np.full(12, 1.0)))  # zeros
+    assert wilcoxon_cells(cells) == [wilcoxon_p(*cell) for cell in cells]
+    assert wilcoxon_cells([]) == []
 
 
 def test_with_time_outs_p_is_the_largest_that_any_true_times_could_give() -> None:
