@@ -109,7 +109,7 @@ def _differences(baseline_s: Array, candidate_s: Array, confidence: float) -> li
     sides_ms = np.median(np.stack([baseline_s, candidate_s]), axis=2) * 1000
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.median(np.log(candidate_s) - np.log(baseline_s), axis=1)
-    has_ratio = (baseline_s > 0).all(axis=1) & (candidate_s > 0).all(axis=1)
+    has_ratio: Sequence[bool] = (np.minimum(baseline_s, candidate_s).min(axis=1) > 0).tolist()
     return [
         PhaseDifference(
             phase=name,
