@@ -5,12 +5,15 @@ Both run over a link of the same shape to the same origin, in turns, so that a n
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import statistics
 import subprocess
 import time
+from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from lastbyte import wiring
@@ -27,8 +30,7 @@ GOALS = {"100KB": 1.25, "1MB": 1.05}
 def run() -> dict[str, Any]:
     """Ratios per object size; a goal each."""
     goals, rows = [], []
-    with Stack("--no-demo") as stack:
-        os.environ["LASTBYTE_VAR"] = str(stack.var)
+    with Stack("--no-demo") as stack, _var_folder(stack.var):
         warm_up = stack.post(endpoints=["testbed-caddy-100KB"], profiles=["baseline"], clients=CLIENTS, rounds=1)
         stack.wait_done(warm_up["id"])
         with Link(ShapedPathFactory()) as link:
@@ -44,6 +46,20 @@ def run() -> dict[str, Any]:
                 )
                 goals.append({"what": f"campaign/loop {size}", "value": ratio, "at_most": at_most})
     return {"goals": goals, "rows": rows}
+
+
+@contextlib.contextmanager
+def _var_folder(folder: Path) -> Iterator[None]:
+    """The stack's folder as this process's, so that the link finds the stack's testbed; given back afterwards."""
+    before = os.environ.get("LASTBYTE_VAR")
+    os.environ["LASTBYTE_VAR"] = str(folder)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["LASTBYTE_VAR"]
+        else:
+            os.environ["LASTBYTE_VAR"] = before
 
 
 def _compare(stack: Stack, link: Link, size: str) -> dict[str, Any]:
