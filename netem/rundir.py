@@ -9,7 +9,6 @@ import fcntl
 import itertools
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,7 +71,7 @@ def run_root() -> Path:
     configured = os.environ.get("LASTBYTE_RUN")
     candidates = [Path(configured)] if configured else [Path("/run/lastbyte")]
     if not configured:
-        candidates.append(Path(tempfile.gettempdir()) / f"lastbyte-{os.getuid()}")
+        candidates.append(Path(os.environ.get("TMPDIR", "/tmp")) / f"lastbyte-{os.getuid()}")  # noqa: S108 - one folder for all processes
     for folder in candidates:
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)

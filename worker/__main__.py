@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 
 from celery.signals import worker_process_init, worker_process_shutdown, worker_shutting_down
 
 from lastbyte.ports import queue_of
-from lastbyte.settings import settings
+from lastbyte.settings import settings, var_dir
 from worker import logs, process, shutdown
 from worker.celery_app import create_celery
 
@@ -27,10 +28,18 @@ def _tell_child(**_: object) -> None:
     shutdown.shutting_down.set()
 
 
+def _keep_temporary_files_in_var() -> None:
+    """The multiprocessing library makes a folder that kill -9 leaves behind; it shall not lie outside ``var``."""
+    folder = var_dir() / "tmp"
+    folder.mkdir(parents=True, exist_ok=True)
+    tempfile.tempdir = str(folder)
+
+
 def main() -> None:
     """Run a Celery worker with one child, because one path carries one trial at a time."""
     config = settings()
     logs.configure()
+    _keep_temporary_files_in_var()
     app = create_celery(config)
     app.set_current()
     app.worker_main(
