@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Literal
 
 from lastbyte.domain.errors import InvalidInput, PathUnavailable
-from lastbyte.settings import var_dir
+from lastbyte.settings import testbed_dir
 from netem import kernel_box, uml_box
 from netem.box import Box, BoxStatus
 from netem.kernel_box import KernelBox
 from netem.namespaces import Namespace
 from netem.nat import NatUplink, host_egress
 from netem.path import ShapedPath
+from netem.published import PublishedTestbed
 from netem.uml_box import UmlBox
 from netem.uplinks import AwaitedTestbed, TestbedState, TestbedUplink, Uplink
 
@@ -53,7 +54,7 @@ def choose_box(kind: str) -> str:
 
 def testbed_file() -> Path:
     """Where a running testbed describes itself."""
-    return var_dir() / "testbed.json"
+    return testbed_dir() / "testbed.json"
 
 
 testbed_file.__test__ = False  # type: ignore[attr-defined] # not a test, whatever its name starts with
@@ -85,11 +86,13 @@ class ShapedPathFactory:
     def _uplinks(self) -> list[Uplink]:
         state_file = self._testbed_state or testbed_file()
         uplinks: list[Uplink] = []
-        if self._uplink == "testbed":
-            uplinks.append(TestbedUplink(state_file))
+        if self._uplink == "testbed" or (self._uplink == "auto" and _testbed_runs(state_file)):
+            state = TestbedState.read(state_file)
+            uplinks.append(PublishedTestbed(state_file) if state and state.published else TestbedUplink(state_file))
         elif self._uplink == "auto":
-            uplinks.append(TestbedUplink(state_file) if _testbed_runs(state_file) else AwaitedTestbed(state_file))
-        if self._uplink == "nat" or (self._uplink == "auto" and (host_egress(4) or host_egress(6))):
+            uplinks.append(AwaitedTestbed(state_file))
+        by_nat = any(isinstance(uplink, PublishedTestbed) for uplink in uplinks)
+        if by_nat or self._uplink == "nat" or (self._uplink == "auto" and (host_egress(4) or host_egress(6))):
             uplinks.append(NatUplink())
         return uplinks
 

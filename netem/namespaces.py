@@ -127,16 +127,13 @@ class Namespace:
         remount is tried; if that fails too, ``essential`` decides whether PathUnavailable is raised.
         """
         try:
-            self.call(lambda: write_sysctls(settings))
+            self.call(lambda: set_sysctls(settings))
         except OSError as exc:
-            try:
-                self.run("unshare", "--mount", "sh", "-c", _REMOUNT_AND_WRITE, "sh", *_flatten(settings))
-            except CommandFailed:
-                if essential:
-                    raise PathUnavailable(
-                        f"/proc/sys can't be written ({exc.strerror}), so packets can't be forwarded here. In a "
-                        "container add security_opt systempaths=unconfined (Docker) or run it privileged."
-                    ) from exc
+            if essential:
+                raise PathUnavailable(
+                    f"/proc/sys can't be written ({exc.strerror}), so packets can't be forwarded here. In a container "
+                    "add security_opt systempaths=unconfined (Docker) or run it privileged."
+                ) from exc
 
     def close(self) -> None:
         """Let go of the namespace; it vanishes with its last process. May be called twice."""
@@ -154,16 +151,26 @@ done
 """
 
 
-def write_sysctls(settings: Mapping[str, str]) -> None:
-    """Write values below /proc/sys/net of the calling thread's namespace; missing keys are passed over."""
+def set_sysctls(settings: Mapping[str, str]) -> None:
+    """Write values below /proc/sys/net of the calling thread's namespace; missing keys are passed over.
+
+    Where /proc/sys is read-only (a container), a private remount is tried. Raises OSError when that fails too.
+    """
+    try:
+        _write_sysctls(settings)
+    except OSError as exc:
+        words = [text for pair in settings.items() for text in pair]
+        try:
+            run(["unshare", "--mount", "sh", "-c", _REMOUNT_AND_WRITE, "sh", *words])
+        except CommandFailed:
+            raise exc from None
+
+
+def _write_sysctls(settings: Mapping[str, str]) -> None:
     for key, value in settings.items():
         file = Path("/proc/sys/net") / key
         if file.exists():
             file.write_text(value, encoding="ascii")
-
-
-def _flatten(settings: Mapping[str, str]) -> list[str]:
-    return [text for pair in settings.items() for text in pair]
 
 
 def tool_environment() -> dict[str, str]:

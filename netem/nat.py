@@ -1,8 +1,8 @@
-"""The uplink to the Internet: a veth to the namespace of this process and masquerading there (nft(8)).
+"""The uplink to the Internet: a veth to the namespace of this process and masquerading there (``netem.firewall``).
 
-What is changed on the host: one veth and one nft table per path, both named after their owner, and forwarding on the
-interfaces concerned only. The values that forwarding had are kept in a file and put back when the last path is closed,
-by the last owner or, if it was killed, by a sweep.
+What is changed on the host: one veth and one set of rules per path, both named after their owner, and forwarding on
+the interfaces concerned only. The values that forwarding had are kept in a file and put back when the last path is
+closed, by the last owner or, if it was killed, by a sweep.
 """
 
 from __future__ import annotations
@@ -18,11 +18,9 @@ from pathlib import Path
 
 from lastbyte.domain.errors import PathUnavailable
 from netem.addresses import Plan
-from netem.namespaces import CommandFailed, Namespace, ipv6_here, run, write_sysctls
+from netem.firewall import LINK_PREFIX, masquerade, owned_name, owner_of
+from netem.namespaces import CommandFailed, Namespace, ipv6_here, run, set_sysctls
 from netem.rundir import Owner, run_root
-
-TABLE_PREFIX = "lastbyte_"
-LINK_PREFIX = "lbn"
 
 
 def host_egress(family: int) -> list[str]:
@@ -46,37 +44,6 @@ def host_networks() -> list[IPv4Network]:
     return [network for network in networks if isinstance(network, IPv4Network)]
 
 
-def table_name(owner: Owner, slot: int) -> str:
-    """Name of a path's nft table; a sweep reads the owner back from it."""
-    return f"{TABLE_PREFIX}{owner.pid}_{owner.start_time}_{slot}"
-
-
-def ruleset(table: str, link: str, plan: Plan, egress: dict[int, list[str]]) -> str:
-    """nft commands for one path: masquerade what comes from it, let in answers only.
-
-    Interfaces made to forward for our sake forward nothing else that is new: the host does not become a router.
-    (Connections a host's own rules redirect, such as published container ports, pass.)
-    """
-    text = ""
-    for family, word, network in ((4, "ip", plan.access.network), (6, "ip6", plan.access.network6)):
-        if family not in egress:
-            continue
-        strangers = "".join(
-            f'add rule {word} {table} forward iifname "{device}" oifname != "{LINK_PREFIX}*" ct state new '
-            "ct status & dnat == 0 drop\n"
-            for device in egress[family]
-        )
-        text += (
-            f"add table {word} {table}\n"
-            f"add chain {word} {table} postrouting {{ type nat hook postrouting priority 100; policy accept; }}\n"
-            f'add rule {word} {table} postrouting {word} saddr {network} oifname != "{link}" masquerade\n'
-            f"add chain {word} {table} forward {{ type filter hook forward priority 0; policy accept; }}\n"
-            f'add rule {word} {table} forward oifname "{link}" ct state new drop\n'
-            f"{strangers}"
-        )
-    return text
-
-
 class NatUplink:
     """A veth to the host with masquerading; IPv6 too where the host has it."""
 
@@ -85,7 +52,7 @@ class NatUplink:
         self._link = ""
 
     def attach(self, uplink: Namespace, plan: Plan, owner: Owner) -> None:
-        """Plug in; raises PathUnavailable when the host has no default route or no nft."""
+        """Plug in; raises PathUnavailable when the host has no default route or can't masquerade."""
         egress = {family: devices for family in (4, 6) if (devices := host_egress(family))}
         if not ipv6_here():
             egress.pop(6, None)
@@ -97,7 +64,7 @@ class NatUplink:
             uplink.ip("link add nat0 type veth peer name nat1", "link set nat0 up")
             uplink.ip(f"link set nat1 netns {os.getpid()} name {link}")
             self._undo.callback(_drop_host_link, link)
-            _host_ip(f"link set {link} alias {TABLE_PREFIX}{owner.pid}_{owner.start_time}")
+            _host_ip(f"link set {link} alias {owned_name(owner, plan.slot)}")
             uplink.offloads_off("nat0", tx_checksum=False)
             if 4 in egress:
                 _host_ip(
@@ -123,10 +90,9 @@ class NatUplink:
             user = f"{owner}-{plan.slot}"
             changed = claim_forwarding(user, link, egress)
             self._undo.callback(release_forwarding, user)
-            table = table_name(owner, plan.slot)
-            for family in egress:
-                self._undo.callback(drop_table, "ip" if family == 4 else "ip6", table)
-            run(["nft", "-f", "-"], stdin=ruleset(table, link, plan, {f: changed.get(f, []) for f in egress}))
+            name = owned_name(owner, plan.slot)
+            rules = masquerade(name, link, plan, {family: changed.get(family, []) for family in egress})
+            self._undo.callback(rules.drop, name)
         except OSError as exc:
             self.close()
             raise PathUnavailable(f"The way to the Internet can't be opened: {exc}") from exc
@@ -140,7 +106,7 @@ class NatUplink:
         return bool(self._link) and Path(f"/proc/sys/net/ipv4/conf/{self._link}").exists()
 
     def close(self) -> None:
-        """Remove table and veth, put forwarding back. May be called twice."""
+        """Remove rules and veth, put forwarding back. May be called twice."""
         self._undo.close()
 
 
@@ -185,26 +151,6 @@ def release_forwarding(user: str | None = None) -> None:
             state.before = {}
 
 
-def drop_table(family: str, table: str) -> None:
-    """Delete an nft table if it is there."""
-    with contextlib.suppress(CommandFailed):
-        run(["nft", "delete", "table", family, table])
-
-
-def owned_tables() -> Iterator[tuple[str, str, Owner]]:
-    """(family, table, owner) of every nft table a path of lastbyte made."""
-    try:
-        listing = json.loads(run(["nft", "-j", "list", "tables"]))
-    except (CommandFailed, PathUnavailable, json.JSONDecodeError):
-        return
-    for row in listing.get("nftables", []):
-        table = row.get("table", {})
-        name = str(table.get("name", ""))
-        owner = Owner.parse(name.removeprefix(TABLE_PREFIX)) if name.startswith(TABLE_PREFIX) else None
-        if owner is not None:
-            yield str(table["family"]), name, owner
-
-
 def owned_links() -> Iterator[tuple[str, Owner]]:
     """(interface, owner) of every host interface a path of lastbyte made."""
     try:
@@ -212,8 +158,7 @@ def owned_links() -> Iterator[tuple[str, Owner]]:
     except (CommandFailed, PathUnavailable, json.JSONDecodeError):
         return
     for row in rows:
-        alias = str(row.get("ifalias", ""))
-        owner = Owner.parse(alias.removeprefix(TABLE_PREFIX)) if alias.startswith(TABLE_PREFIX) else None
+        owner = owner_of(str(row.get("ifalias", "")))
         if owner is not None and str(row["ifname"]).startswith(LINK_PREFIX):
             yield str(row["ifname"]), owner
 
@@ -263,7 +208,7 @@ def _read(key: str) -> str | None:
 def _write(settings: dict[str, str]) -> None:
     needed = {key: value for key, value in settings.items() if _read(key) not in (None, value)}
     try:
-        write_sysctls(needed)
+        set_sysctls(needed)
     except OSError as exc:
         raise PathUnavailable(
             f"Forwarding can't be turned on here ({exc.strerror}). In a container add security_opt "

@@ -10,6 +10,7 @@ from ipaddress import IPv4Network
 from typing import Self
 
 from lastbyte.domain.errors import PathLost, PathUnavailable
+from lastbyte.domain.link_probe import LinkProbe
 from lastbyte.domain.profile import Profile
 from lastbyte.domain.timeline import Played
 from lastbyte.ports import CounterSnapshot, RttProbe
@@ -20,10 +21,13 @@ from netem.console import TcFailed
 from netem.icmp import Pinger
 from netem.namespaces import Namespace, ipv6_here
 from netem.nat import host_networks
+from netem.packet_tap import PacketTap
 from netem.player import Player, changes
+from netem.quick_probe import quick_probe
 from netem.readback import differences
 from netem.rundir import Owner, Slot, make_run_dir, remove_run_dir
 from netem.sweep import Janitor, sweep
+from netem.traffic import End
 from netem.uplinks import Uplink, make_router
 
 _MAX_HANDLE = tc.CLEARING_HANDLE - 1
@@ -219,6 +223,13 @@ class ShapedPath:
         echoes = self._pinger.ping(count, interval_s, timeout_s, self.box.is_alive)
         return RttProbe(requested_ms, echoes.samples_ms, echoes.lost)
 
+    def probe_link(self) -> LinkProbe:
+        """Rate and loss of both directions in a moment (``netem.quick_probe``); raises PathLost."""
+        self._require_open()
+        link = self.addresses.access
+        ends = End(self.client, link.near), End(self.uplink, link.far)
+        return quick_probe(*ends, self._profile, self._base_rtt_ms, self.box.is_alive)
+
     def counters(self) -> CounterSnapshot:
         """Both qdiscs' counters since ``configure`` and the client's UDP receive buffer errors; raises PathLost."""
         self._require_open()
@@ -229,6 +240,11 @@ class ShapedPath:
             raise PathLost(f"The box lost its port {exc}.") from exc
         errors = sum(udp_rcvbuf_errors(os.pread(fd, 65536, 0).decode()) for fd in self._snmp_fds)
         return CounterSnapshot(downlink, uplink, errors)
+
+    def tap(self, limit_bytes: int) -> PacketTap:
+        """See the client's packets while the block runs; raises PathLost, or OSError when there is no packet socket."""
+        self._require_open()
+        return PacketTap(self.client, limit_bytes)
 
     def is_alive(self) -> bool:
         """True while the box runs and what the uplink leads to is there."""

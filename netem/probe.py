@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from lastbyte.domain.profile import ETHERNET_MTU_FRAME_BYTES, Impairment, Profile
+from lastbyte.stats.binomial import interval_pct
 from netem import tc
 from netem.path import ShapedPath
-from netem.traffic import Arrivals, End, stream
+from netem.traffic import Arrivals, End, loss_pace, stream
 
 RTT_TOLERANCE_MS = 1.0
 RATE_TOLERANCE = 0.05
@@ -27,7 +28,6 @@ _CLEAR_PACKETS = 2_000
 _LOSS_SECONDS = 20.0
 """Longest time spent on counting losses per direction; a slow link is asked fewer packets."""
 _SMALL_PAYLOAD_BYTES = 22
-_MAX_PACKETS_S = 4000.0
 
 Progress = Callable[[str], None]
 
@@ -94,7 +94,7 @@ class LossReport:
         return low <= self.requested <= high or abs(self.achieved - self.requested) <= LOSS_SLACK_PCT
 
     def _interval(self, confidence: float) -> tuple[float, float]:
-        return clopper_pearson_pct(self.lost / self.burst_factor, self.sent / self.burst_factor, confidence)
+        return interval_pct(self.lost / self.burst_factor, self.sent / self.burst_factor, confidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ def measure_loss(
 ) -> LossReport:
     """Lost packets of one direction."""
     delay_ms = tc.longest_delay_ms(impairment, base_rtt_ms / 2)
-    packets_s = loss_pace(impairment, delay_ms)
+    packets_s = loss_pace(impairment, delay_ms, _SMALL_PAYLOAD_BYTES)
     wanted = _LOSS_PACKETS if impairment.expected_loss_pct else _CLEAR_PACKETS
     arrivals = stream(
         source,
@@ -240,21 +240,6 @@ def measure_loss(
     # A duplicate makes up for a packet that was lost: what arrives at most is what was sent.
     lost = max(0, arrivals.lost)
     return LossReport(impairment.expected_loss_pct, arrivals.sent, lost, impairment.loss_burst_factor)
-
-
-def loss_pace(impairment: Impairment, delay_ms: float) -> float:
-    """Packets per second that come nowhere near the rate or the room of the queue, so that no packet is dropped there.
-
-    Half the rate; at most a third of the queue in flight, since the delay line is sized for full packets only.
-    """
-    frame_bits = 8 * (14 + 20 + 8 + _SMALL_PAYLOAD_BYTES)
-    pace = _MAX_PACKETS_S
-    if impairment.rate_mbit_s is not None:
-        pace = min(pace, 0.5 * impairment.rate_mbit_s * 1e6 / frame_bits)
-    in_flight = max(1.0, impairment.queue_packets / 3)
-    if pace * delay_ms / 1e3 > in_flight:
-        pace = in_flight / (delay_ms / 1e3)
-    return pace
 
 
 def measure_rate(
@@ -278,19 +263,6 @@ def measure_rate(
         is_alive=path.is_alive,
     )
     return RateReport(impairment.rate_mbit_s, arrivals.rate_mbit_s, arrivals.offered_mbit_s)
-
-
-def clopper_pearson_pct(lost: float, sent: float, confidence: float) -> tuple[float, float]:
-    """Exact binomial interval of a loss ratio, in percent."""
-    # Half a second to import, which programs that only open a path need not wait for.
-    from scipy.special import betaincinv  # noqa: PLC0415
-
-    if sent == 0:
-        return 0.0, 100.0
-    tail = (1 - confidence) / 2
-    low = 0.0 if lost == 0 else float(betaincinv(lost, sent - lost + 1, tail))
-    high = 1.0 if lost == sent else float(betaincinv(lost + 1, sent - lost, 1 - tail))
-    return 100 * low, 100 * high
 
 
 def _rate_json(report: RateReport) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """Removing what a killed owner left behind.
 
-The kernel removes nearly everything by itself (namespaces, interfaces, guests). What can be left is an nft table, a
+The kernel removes nearly everything by itself (namespaces, interfaces, guests). What can be left is a firewall rule, a
 forwarding setting, a folder. A sweep runs at each open, and a janitor process per path runs one as soon as its owner is
 gone, however it went.
 """
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from lastbyte.domain.errors import PathUnavailable
 from netem import nat
+from netem.firewall import FIREWALLS
 from netem.namespaces import CommandFailed, run
 from netem.rundir import GUEST_FILE, Owner, remove_run_dir, run_dirs
 
@@ -36,10 +37,11 @@ def sweep() -> list[str]:
             with contextlib.suppress(CommandFailed):
                 run(["ip", "link", "del", name])
                 removed.append(f"interface {name}")
-    for family, table, owner in nat.owned_tables():
-        if not owner.is_alive:
-            nat.drop_table(family, table)
-            removed.append(f"nft table {family} {table}")
+    for firewall in FIREWALLS:
+        for rules, owner in firewall.owned():
+            if not owner.is_alive:
+                firewall.drop(rules)
+                removed.append(f"{firewall.kind} rules {rules}")
     nat.release_forwarding()
     return removed
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 
 from lastbyte.domain.errors import PathLost
+from lastbyte.domain.impairment import Impairment
 from netem.namespaces import Namespace
 
 _UDP_SEGMENT = 103  # linux/udp.h
@@ -19,6 +20,9 @@ _SEGMENTS = 40
 """Datagrams handed over in one call where one call each would be too slow."""
 _BUFFER_BYTES = 32 * 2**20
 _TICK_S = 0.002
+
+
+MAX_PACKETS_S = 4000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ def stream(
     receiver = sink.namespace.call(lambda: socket.socket(family, socket.SOCK_DGRAM))
     sender = source.namespace.call(lambda: socket.socket(family, socket.SOCK_DGRAM))
     with receiver, sender:
-        _enlarge(receiver)
+        enlarge_buffer(receiver)
         receiver.bind((str(sink.address), 0))
         receiver.settimeout(0)
         sender.connect((str(sink.address), receiver.getsockname()[1]))
@@ -97,6 +101,21 @@ def stream(
         raise PathLost(f"The path is gone ({outcome.error}).")
     overhead = 14 + (20 if family == socket.AF_INET else 40) + 8
     return Arrivals(outcome.sent, received, first, last, payload_bytes + overhead, outcome.seconds)
+
+
+def loss_pace(impairment: Impairment, delay_ms: float, payload_bytes: int) -> float:
+    """Packets per second that come nowhere near the rate or the room of the queue, so that no packet is dropped there.
+
+    Half the rate; at most a third of the queue in flight, since the delay line is sized for full packets only.
+    """
+    frame_bits = 8 * (14 + 20 + 8 + payload_bytes)
+    pace = MAX_PACKETS_S
+    if impairment.rate_mbit_s is not None:
+        pace = min(pace, 0.5 * impairment.rate_mbit_s * 1e6 / frame_bits)
+    in_flight = max(1.0, impairment.queue_packets / 3)
+    if pace * delay_ms / 1e3 > in_flight:
+        pace = in_flight / (delay_ms / 1e3)
+    return pace
 
 
 @dataclass(slots=True)
@@ -190,7 +209,7 @@ def _receive(
         time.sleep(_TICK_S)
 
 
-def _enlarge(receiver: socket.socket) -> None:
+def enlarge_buffer(receiver: socket.socket) -> None:
     """A receive buffer large enough that only the path loses packets, above rmem_max where allowed."""
     so_rcvbufforce = 33  # asm-generic/socket.h
     try:

@@ -11,6 +11,7 @@ import sys
 import threading
 from pathlib import Path
 
+from lastbyte.adapters import realtime
 from lastbyte.domain.errors import PathLost, PathUnavailable
 from netem import ethtool, guest_kernel, seed, uml_guest
 from netem.box import INTERFACE, QUEUE_PACKETS, BoxStatus
@@ -126,6 +127,8 @@ class UmlBox:
         if not said.endswith(uml_guest.READY):
             self.close()
             raise PathUnavailable(f"The guest could not set itself up: {_tail(said)}")
+        for pid in realtime.processes_below(self._process.pid):
+            realtime.promote(pid, realtime.BOX_PRIORITY)
 
     def _runs(self) -> bool:
         return self._process.poll() is None

@@ -7,6 +7,7 @@ the host, which masquerades. So one path serves every endpoint.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -25,6 +26,10 @@ FORWARDING_SYSCTLS = {
     # need one. The link through the box, made before, has none and is told its neighbours.
     "ipv6/conf/default/addr_gen_mode": "0",
 }
+
+
+SIGN_OF_LIFE_S = 4.0
+"""A testbed in another container touches its file more often than this, in seconds."""
 
 
 class Uplink(Protocol):
@@ -50,15 +55,19 @@ class TestbedState:
     netns: str
     addresses: tuple[IPv4Address, ...]
     addresses6: tuple[IPv6Address, ...]
+    published: tuple[tuple[IPv4Address, str], ...] = ()
+    """For a testbed in another container: a host's address -> "address:port" that stands for its port 443."""
 
     @classmethod
     def read(cls, file: Path) -> Self | None:
         """The living testbed that the file describes; None when there is none."""
         try:
             state = cls.parse(json.loads(file.read_text(encoding="utf-8")))
+            silent_s = time.time() - file.stat().st_mtime
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return state if state.owner.is_alive else None
+        alive = silent_s < SIGN_OF_LIFE_S if state.published else state.owner.is_alive
+        return state if alive else None
 
     @classmethod
     def parse(cls, document: Mapping[str, object]) -> Self:
@@ -75,7 +84,17 @@ class TestbedState:
             netns=str(document["netns"]),
             addresses=tuple(item for item in addresses if isinstance(item, IPv4Address)),
             addresses6=tuple(item for item in addresses if isinstance(item, IPv6Address)),
+            published=_published(document.get("published")),
         )
+
+
+def _published(document: object) -> tuple[tuple[IPv4Address, str], ...]:
+    if document is None:
+        return ()
+    if not isinstance(document, Mapping) or not isinstance(document["ports"], Mapping):
+        raise TypeError("published must hold an address and ports")
+    where = IPv4Address(document["address"])
+    return tuple((IPv4Address(host), f"{where}:{int(port)}") for host, port in document["ports"].items())
 
 
 class TestbedUplink:

@@ -9,14 +9,15 @@ from pathlib import Path
 
 from lastbyte.domain.errors import LastbyteError, Unavailable
 from lastbyte.provision.origins import install_origins
-from lastbyte.settings import var_dir
+from lastbyte.settings import testbed_dir
 from testbed.run import EXIT_ALREADY_RUNNING, EXIT_UNAVAILABLE
 from testbed.state import TestbedState
 from testbed.supervisor import AlreadyRunning, run
 
 
 def _announce(state: TestbedState) -> None:
-    lines = [f"testbed ready: process {state.pid}, namespace {state.netns}, CA {state.ca_file}"]
+    where = f"published at {state.published.address}" if state.published else f"namespace {state.netns}"
+    lines = [f"testbed ready: process {state.pid}, {where}, CA {state.ca_file}"]
     lines += [f"  https://{p.host}/  {p.address}  {p.server}" for p in state.providers]
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
@@ -29,14 +30,19 @@ def _say(text: str) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Entry point; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m testbed", description=__doc__)
-    parser.add_argument("--var", type=Path, default=None, help="state folder (default: LASTBYTE_VAR, else ./var)")
+    parser.add_argument(
+        "--var", type=Path, default=None, help="state folder (default: LASTBYTE_TESTBED, else LASTBYTE_VAR, else ./var)"
+    )
     parser.add_argument("--install", action="store_true", help="fetch the servers first where they are missing")
+    parser.add_argument(
+        "--published", action="store_true", help="serve on ports of this machine's address; for a container"
+    )
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
     try:
         if options.install:
             install_origins(_say)
-        run(options.var or var_dir(), _announce)
+        run(options.var or testbed_dir(), _announce, published=options.published)
     except AlreadyRunning as exc:
         sys.stderr.write(f"{exc}\n")
         return EXIT_ALREADY_RUNNING

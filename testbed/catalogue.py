@@ -7,6 +7,12 @@ from dataclasses import dataclass
 
 from lastbyte.domain.endpoint import Endpoint, EndpointKind, Origin
 
+DIGESTS: Mapping[str, str] = {
+    "100KB": "949d4216f5201fad7136028673db6688fc287acc1aeb226045d2a79db55ec6a3",
+    "1MB": "22863e6d992c39846f0672ae5b229c856c78e2b81c33a9e6fe93d0fb2fca8a56",
+    "5MB": "c23e662abf3b08c8e2971331dc919ae9fb8b8be9c87229d3e2efd21ce6c992da",
+}
+"""SHA-256 of each object, which is the same on every machine."""
 OBJECTS: Mapping[str, int] = {"100KB": 100_000, "1MB": 1_000_000, "5MB": 5_000_000}
 """Size label to body size in bytes."""
 
@@ -127,6 +133,7 @@ def endpoints() -> list[Endpoint]:
             kind=EndpointKind.OBJECT,
             origin=Origin.TESTBED,
             expected_bytes=size,
+            expected_sha256=DIGESTS[label],
             base_rtt_ms=provider.base_rtt_ms,
         )
         for provider in PROVIDERS

@@ -11,6 +11,7 @@ from string import Template
 from lastbyte.domain.errors import InvalidInput
 from testbed.catalogue import BADCERT, FAULTS, H2ONLY, PROVIDERS, Provider
 from testbed.certificates import Certificates
+from testbed.places import HTTPS_PORT, Place, Places
 
 BACKEND_PORT = 8080
 """Loopback port, inside the namespace, of nginx's plain origin."""
@@ -50,15 +51,16 @@ def provider_of(server: str) -> Provider:
     return next(provider for provider in PROVIDERS if provider.server == server)
 
 
-def caddyfile(layout: Layout, certs: Certificates, sockets: Sequence[int], *, with_ipv6: bool) -> str:
+def caddyfile(layout: Layout, certs: Certificates, sockets: Sequence[int], places: Places) -> str:
     """Configuration of Caddy; ``sockets`` are the listening TCP descriptors that it inherits."""
     provider = provider_of("caddy")
+    found = places.of(provider)
     return _render(
         "Caddyfile",
         {
-            "host": provider.host,
+            "site": provider.host if found[0].port == HTTPS_PORT else f"{provider.host}:{found[0].port}",
             "tcp": " ".join(f"fd/{descriptor}" for descriptor in sockets),
-            "udp": f"{provider.address} {provider.address6}" if with_ipv6 else provider.address,
+            "udp": " ".join(place.address for place in found),
             "chain": certs.chain,
             "key": certs.key,
             "objects": layout.objects,
@@ -66,7 +68,7 @@ def caddyfile(layout: Layout, certs: Certificates, sockets: Sequence[int], *, wi
     )
 
 
-def nginx_conf(layout: Layout, certs: Certificates, *, with_ipv6: bool) -> str:
+def nginx_conf(layout: Layout, certs: Certificates, places: Places) -> str:
     """Configuration of the nginx that stands for a provider and serves HAProxy's objects."""
     provider = provider_of("nginx")
     return _render(
@@ -78,27 +80,27 @@ def nginx_conf(layout: Layout, certs: Certificates, *, with_ipv6: bool) -> str:
             "host": provider.host,
             "objects": layout.objects,
             "backend_port": BACKEND_PORT,
-            "listens": _listens(provider.address, provider.address6 if with_ipv6 else None),
+            "listens": _listens(places.of(provider)),
         },
     )
 
 
-def haproxy_cfg(certs: Certificates, sockets: Sequence[int], *, with_ipv6: bool) -> str:
+def haproxy_cfg(certs: Certificates, sockets: Sequence[int], places: Places) -> str:
     """Configuration of HAProxy; ``sockets`` are the listening TCP descriptors that it inherits."""
     provider = provider_of("haproxy")
     crt = f"ssl crt {certs.combined}"
     lines = [f"    bind fd@{descriptor} {crt} alpn h2,http/1.1" for descriptor in sockets]
     quic = f"{crt} alpn h3 quic-cc-algo {provider.quic_congestion_control}"
-    lines.append(f"    bind quic4@{provider.address}:443 {quic}")
-    if with_ipv6:
-        lines.append(f"    bind quic6@{provider.address6}:443 {quic}")
+    for place in places.of(provider):
+        family = "quic6" if place.is_v6 else "quic4"
+        lines.append(f"    bind {family}@{place.address}:{place.port} {quic}")
     return _render("haproxy.cfg", {"binds": "\n".join(lines), "backend_port": BACKEND_PORT})
 
 
-def faults_conf(layout: Layout, certs: Certificates, *, with_ipv6: bool) -> str:
+def faults_conf(layout: Layout, certs: Certificates, places: Places) -> str:
     """Configuration of the nginx that serves the hosts that fail on purpose."""
     hosts = {
-        f"{key}_listens": _listens(host.address, host.address6 if with_ipv6 else None, quic=host is not H2ONLY)
+        f"{key}_listens": _listens(places.of(host), quic=host is not H2ONLY)
         for key, host in (("faults", FAULTS), ("h2only", H2ONLY), ("badcert", BADCERT))
     }
     return _render(
@@ -119,9 +121,9 @@ def faults_conf(layout: Layout, certs: Certificates, *, with_ipv6: bool) -> str:
     )
 
 
-def _listens(address: str, address6: str | None, *, quic: bool = True) -> str:
+def _listens(places: Sequence[Place], *, quic: bool = True) -> str:
     lines = []
-    for place in (f"{address}:443", *([f"[{address6}]:443"] if address6 else [])):
+    for place in places:
         lines.append(f"        listen {place} ssl;")
         if quic:
             lines.append(f"        listen {place} quic reuseport;")

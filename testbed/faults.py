@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 from testbed.catalogue import FAULT_BODY_BYTES, SILENT
 from testbed.configs import FAULTS_PORT
-from testbed.namespace import has_ipv6
+from testbed.places import Places
 
 _HEAD = (
     f"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {FAULT_BODY_BYTES}\r\n"
@@ -37,16 +37,16 @@ async def _serve_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWri
 
 
 @contextlib.asynccontextmanager
-async def fault_servers() -> AsyncIterator[None]:
+async def fault_servers(places: Places) -> AsyncIterator[None]:
     """Run both servers inside the current namespace."""
     async with contextlib.AsyncExitStack() as stack:
         servers = [await asyncio.start_server(_serve_broken, "127.0.0.1", FAULTS_PORT, reuse_address=True)]
-        for address in (SILENT.address, *((SILENT.address6,) if has_ipv6() else ())):
-            servers.append(await asyncio.start_server(_serve_nothing, address, 443, reuse_address=True))
+        for place in places.of(SILENT):
+            servers.append(await asyncio.start_server(_serve_nothing, place.address, place.port, reuse_address=True))
             # Bound and never read: datagrams vanish without an ICMP message that would say "refused".
-            udp = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
+            udp = socket.socket(place.family, socket.SOCK_DGRAM)
             stack.callback(udp.close)
-            udp.bind((address, 443))
+            udp.bind((place.address, place.port))
         for server in servers:
             stack.callback(server.close)
         yield

@@ -19,6 +19,7 @@ from testbed import configs
 from testbed.catalogue import BADCERT, FAULTS, H2ONLY, Provider
 from testbed.certificates import Certificates
 from testbed.namespace import available_congestion_controls, default_congestion_control
+from testbed.places import Place, Places
 from testbed.probe import answers_h2, answers_quic
 
 _LOG = logging.getLogger("testbed")
@@ -39,8 +40,8 @@ class ServerSpec:
     command: tuple[str, ...]
     work: Path
     """Its folder: configuration, pid file and log."""
-    ready: tuple[tuple[str, str, bool, Path | None], ...]
-    """What must answer: address, host name, whether over QUIC too, and the CA to check (None: QUIC alone)."""
+    ready: tuple[tuple[Place, str, bool, Path | None], ...]
+    """What must answer: place, host name, whether over QUIC too, and the CA to check (None: QUIC alone)."""
     graceful: signal.Signals = signal.SIGTERM
     """Signal that lets transfers under way finish."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -49,39 +50,49 @@ class ServerSpec:
 
 
 def tcp_congestion_control(provider: Provider) -> str:
-    """TCP congestion control that ``provider`` really uses here."""
+    """TCP congestion control that ``provider`` really uses here.
+
+    Without CAP_NET_ADMIN only what the host allows (net.ipv4.tcp_allowed_congestion_control) can be had.
+    """
     wanted = provider.tcp_congestion_control
-    return wanted if wanted in available_congestion_controls() else default_congestion_control()
+    if wanted not in available_congestion_controls():
+        return default_congestion_control()
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        try:
+            probe.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, wanted.encode())
+        except OSError:
+            return default_congestion_control()
+    return wanted
 
 
-def listening_sockets(provider: Provider, *, with_ipv6: bool) -> list[socket.socket]:
-    """Listening TCP sockets on 443 with the provider's congestion control, which accepted connections inherit.
+def listening_sockets(provider: Provider, places: Places) -> list[socket.socket]:
+    """Listening TCP sockets with the provider's congestion control, which accepted connections inherit.
 
     None of the servers has a setting for it, and the namespace's default is not free either: outside the first
     namespace only the host's allowed ones may become default. A socket option may name any that is available.
     """
     made = []
-    for address in (provider.address, *((provider.address6,) if with_ipv6 else ())):
-        sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+    for place in places.of(provider):
+        sock = socket.socket(place.family, socket.SOCK_STREAM)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, tcp_congestion_control(provider).encode())
-        sock.bind((address, 443))
+        sock.bind((place.address, place.port))
         sock.listen(1024)
         made.append(sock)
     return made
 
 
 def specs(
-    layout: configs.Layout, certs: Certificates, sockets: Mapping[str, Sequence[socket.socket]], *, with_ipv6: bool
+    layout: configs.Layout, certs: Certificates, sockets: Mapping[str, Sequence[socket.socket]], places: Places
 ) -> list[ServerSpec]:
     """Write every server's configuration below ``layout`` and say how each is run."""
     programs = {name: program(name) for name in ("caddy", "nginx", "haproxy")}
     descriptors = {name: tuple(sock.fileno() for sock in made) for name, made in sockets.items()}
     texts = {
-        "caddy": ("Caddyfile", configs.caddyfile(layout, certs, descriptors["caddy"], with_ipv6=with_ipv6)),
-        "nginx": ("nginx.conf", configs.nginx_conf(layout, certs, with_ipv6=with_ipv6)),
-        "haproxy": ("haproxy.cfg", configs.haproxy_cfg(certs, descriptors["haproxy"], with_ipv6=with_ipv6)),
-        "faults": ("nginx.conf", configs.faults_conf(layout, certs, with_ipv6=with_ipv6)),
+        "caddy": ("Caddyfile", configs.caddyfile(layout, certs, descriptors["caddy"], places)),
+        "nginx": ("nginx.conf", configs.nginx_conf(layout, certs, places)),
+        "haproxy": ("haproxy.cfg", configs.haproxy_cfg(certs, descriptors["haproxy"], places)),
+        "faults": ("nginx.conf", configs.faults_conf(layout, certs, places)),
     }
     files = {}
     for name, (file_name, text) in texts.items():
@@ -96,17 +107,16 @@ def specs(
         graceful: signal.Signals = signal.SIGTERM,
         environment: Mapping[str, str] | None = None,
     ) -> ServerSpec:
-        ready: tuple[tuple[str, str, bool, Path | None], ...]
+        ready: tuple[tuple[Place, str, bool, Path | None], ...]
         if name == "faults":
             ready = (
-                (FAULTS.address, FAULTS.host, True, certs.ca),
-                (H2ONLY.address, H2ONLY.host, False, certs.ca),
-                (BADCERT.address, BADCERT.host, True, None),
+                (places.of(FAULTS)[0], FAULTS.host, True, certs.ca),
+                (places.of(H2ONLY)[0], H2ONLY.host, False, certs.ca),
+                (places.of(BADCERT)[0], BADCERT.host, True, None),
             )
         else:
             provider = configs.provider_of(name)
-            places = (provider.address, *((provider.address6,) if with_ipv6 else ()))
-            ready = tuple((place, provider.host, True, certs.ca) for place in places)
+            ready = tuple((place, provider.host, True, certs.ca) for place in places.of(provider))
         found = programs[uses]
         return ServerSpec(
             name,
@@ -207,10 +217,10 @@ class Server:
     async def wait_ready(self) -> None:
         """Return when every address answers; raises Unavailable with the log's end when that takes too long."""
         deadline = asyncio.get_running_loop().time() + _READY_TIMEOUT_S
-        for address, host, quic, ca_file in self.spec.ready:
-            while not await _answers(address, host, ca_file, quic=quic):
+        for place, host, quic, ca_file in self.spec.ready:
+            while not await _answers(place, host, ca_file, quic=quic):
                 if asyncio.get_running_loop().time() > deadline:
-                    raise Unavailable(f"{self.spec.name} does not answer on {address}: {self.last_words()}")
+                    raise Unavailable(f"{self.spec.name} does not answer on {place}: {self.last_words()}")
                 await asyncio.sleep(0.03)
 
     def last_words(self) -> str:
@@ -222,7 +232,7 @@ class Server:
         return text[-500:] or "its log is empty."
 
 
-async def _answers(address: str, host: str, ca_file: Path | None, *, quic: bool) -> bool:
-    if ca_file is not None and not await answers_h2(address, host, ca_file):
+async def _answers(place: Place, host: str, ca_file: Path | None, *, quic: bool) -> bool:
+    if ca_file is not None and not await answers_h2(place.reached_at, host, ca_file, port=place.port):
         return False
-    return not quic or await answers_quic(address)
+    return not quic or await answers_quic(place.reached_at, port=place.port)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -10,6 +11,10 @@ from pathlib import Path
 from lastbyte.domain.errors import ResolutionFailed
 
 FILE_NAME = "testbed.json"
+
+SIGN_OF_LIFE_S = 4.0
+"""A published testbed touches its file more often than this, in seconds; it is in another container, where nobody
+here can see its process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,16 @@ class FaultState:
 
 
 @dataclass(frozen=True, slots=True)
+class Published:
+    """How a testbed in a container of its own is reached."""
+
+    address: str
+    """Its one address."""
+    ports: Mapping[str, int]
+    """IPv4 address of each host -> port that stands for the host's port 443."""
+
+
+@dataclass(frozen=True, slots=True)
 class TestbedState:
     """A living testbed."""
 
@@ -59,6 +74,8 @@ class TestbedState:
     faults: tuple[FaultState, ...] = ()
     sysctls: Mapping[str, str] = field(default_factory=dict)
     """Kernel settings of the namespace that results depend on."""
+    published: Published | None = None
+    """None: its hosts have their own addresses in the namespace ``netns``."""
 
     def address_of(self, host: str, *, ipv6: bool = False) -> str:
         """Address of a testbed host; raises ResolutionFailed when there is none."""
@@ -105,9 +122,13 @@ def load(var_dir: Path) -> TestbedState | None:
             digests=data["digests"],
             faults=tuple(FaultState(**entry) for entry in data["faults"]),
             sysctls=data["sysctls"],
+            published=Published(**data["published"]) if data.get("published") else None,
         )
+        seen_s = time.time() - (var_dir / FILE_NAME).stat().st_mtime
     except (OSError, ValueError, KeyError, TypeError):
         return None
+    if state.published is not None:
+        return state if seen_s < SIGN_OF_LIFE_S else None
     return state if process_start_time(state.pid) == state.start_time else None
 
 

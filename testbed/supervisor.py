@@ -23,6 +23,7 @@ from testbed.catalogue import FAULT_HOSTS, OBJECTS, PROVIDERS
 from testbed.certificates import Certificates, ensure_certificates
 from testbed.faults import fault_servers
 from testbed.objects import write_objects
+from testbed.places import Places, own_address, published_ports
 from testbed.servers import Server, listening_sockets, specs, tcp_congestion_control
 
 _LOG = logging.getLogger("testbed")
@@ -35,11 +36,14 @@ class AlreadyRunning(Unavailable):
     """Another testbed runs for the same state folder."""
 
 
-def run(var_dir: Path, announce: Callable[[states.TestbedState], None] | None = None) -> None:
+def run(
+    var_dir: Path, announce: Callable[[states.TestbedState], None] | None = None, *, published: bool = False
+) -> None:
     """Run the testbed for ``var_dir`` until SIGTERM or SIGINT; raises Unavailable when it can't start.
 
     ``announce`` is told the state once every server answers. Moves the calling process into the testbed's network
-    namespace, for good: call it in a process of its own.
+    namespace, for good: call it in a process of its own. ``published``: stay in the network this process is in and
+    serve on ports of its address, which takes no rights; for a container.
     """
     var_dir = var_dir.absolute()
     layout = configs.Layout(var_dir / "testbed")
@@ -47,11 +51,14 @@ def run(var_dir: Path, announce: Callable[[states.TestbedState], None] | None = 
     with _only_one(layout.folder / "lock", var_dir):
         certs = ensure_certificates(layout.certificates)
         digests = write_objects(layout.objects)
-        namespace.enter_new_namespace()
-        with_ipv6 = namespace.has_ipv6()
-        namespace.configure(with_ipv6=with_ipv6)
+        if published:
+            places = Places(with_ipv6=False, published=True)
+        else:
+            namespace.enter_new_namespace()
+            places = Places(with_ipv6=namespace.has_ipv6())
+            namespace.configure(with_ipv6=places.with_ipv6)
         try:
-            asyncio.run(_serve(var_dir, layout, certs, digests, announce, with_ipv6=with_ipv6))
+            asyncio.run(_serve(var_dir, layout, certs, digests, announce, places))
         finally:
             states.remove(var_dir, os.getpid())
 
@@ -72,18 +79,17 @@ async def _serve(
     certs: Certificates,
     digests: Mapping[str, str],
     announce: Callable[[states.TestbedState], None] | None,
-    *,
-    with_ipv6: bool,
+    places: Places,
 ) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with contextlib.AsyncExitStack() as stack:
-        sockets = {p.server: listening_sockets(p, with_ipv6=with_ipv6) for p in PROVIDERS}
+        sockets = {p.server: listening_sockets(p, places) for p in PROVIDERS}
         for sock in chain.from_iterable(sockets.values()):
             stack.callback(sock.close)
-        await stack.enter_async_context(fault_servers())
-        servers = [Server(spec) for spec in specs(layout, certs, sockets, with_ipv6=with_ipv6)]
+        await stack.enter_async_context(fault_servers(places))
+        servers = [Server(spec) for spec in specs(layout, certs, sockets, places)]
         tasks = [asyncio.create_task(server.keep_running(), name=server.spec.name) for server in servers]
         stack.push_async_callback(_end, tasks)
         stopped = asyncio.create_task(stop.wait())
@@ -95,13 +101,22 @@ async def _serve(
             return
         ready.result()
         versions = {server.spec.name: server.spec.version for server in servers}
-        state = _state(certs, digests, versions, with_ipv6=with_ipv6)
+        state = _state(certs, digests, versions, places)
         states.save(var_dir, state)
         if announce:
             announce(state)
+        if places.published:
+            tasks.append(asyncio.create_task(_show_life(var_dir), name="sign of life"))
         await asyncio.wait([stopped, *tasks], return_when=asyncio.FIRST_COMPLETED)
         states.remove(var_dir, os.getpid())  # nobody new, while transfers under way finish
         _raise_first(tasks)
+
+
+async def _show_life(var_dir: Path) -> None:
+    """Touch the state file: across containers nobody can look for this process itself."""
+    while True:
+        await asyncio.sleep(states.SIGN_OF_LIFE_S / 4)
+        os.utime(var_dir / states.FILE_NAME)
 
 
 async def _all_ready(servers: list[Server]) -> None:
@@ -121,7 +136,7 @@ async def _end(tasks: list[asyncio.Task[None]]) -> None:
 
 
 def _state(
-    certs: Certificates, digests: Mapping[str, str], versions: dict[str, str], *, with_ipv6: bool
+    certs: Certificates, digests: Mapping[str, str], versions: dict[str, str], places: Places
 ) -> states.TestbedState:
     pid = os.getpid()
     start_time = states.process_start_time(pid)
@@ -137,7 +152,7 @@ def _state(
                 name=provider.name,
                 host=provider.host,
                 address=provider.address,
-                address6=provider.address6 if with_ipv6 else None,
+                address6=provider.address6 if places.with_ipv6 else None,
                 server=f"{SERVER_TITLES[provider.server]} {versions[provider.server]}",
                 base_rtt_ms=provider.base_rtt_ms,
                 tcp_congestion_control=tcp_congestion_control(provider),
@@ -152,10 +167,11 @@ def _state(
                 name=host.name,
                 host=host.host,
                 address=host.address,
-                address6=host.address6 if with_ipv6 else None,
+                address6=host.address6 if places.with_ipv6 else None,
                 behaviour=host.behaviour,
             )
             for host in FAULT_HOSTS
         ),
         sysctls=namespace.stated_sysctls(),
+        published=states.Published(str(own_address()), published_ports()) if places.published else None,
     )
