@@ -11,12 +11,16 @@ from kombu.exceptions import ChannelError, KombuError
 from kombu.exceptions import OperationalError as BrokerError
 from redis.exceptions import RedisError
 
+from lastbyte.domain.campaign import Priority
 from lastbyte.domain.errors import QueueUnavailable
 from lastbyte.ports import OpenCell, queue_of
 
 MEASURE_TASK = "worker.measure_cell"
 TIMEOUT_S = 2.0
 """A broker that does not answer within this time counts as away; PostgreSQL remembers the work."""
+
+_BROKER_PRIORITY = {Priority.HIGH: 0, Priority.NORMAL: 3, Priority.LOW: 6}
+"""On Redis and Valkey the lowest number comes first; these are steps that every version's workers read."""
 
 
 class CeleryCellQueue:
@@ -42,7 +46,13 @@ class CeleryCellQueue:
             return
         with self._connected() as connection:
             for cell in cells:
-                self._app.send_task(MEASURE_TASK, args=[cell.cell_id], queue=cell.queue, connection=connection)
+                self._app.send_task(
+                    MEASURE_TASK,
+                    args=[cell.cell_id],
+                    queue=cell.queue,
+                    priority=_BROKER_PRIORITY[cell.priority],
+                    connection=connection,
+                )
 
     def depth(self, vantage: str) -> int:
         """Messages that wait for the vantage; raises QueueUnavailable."""

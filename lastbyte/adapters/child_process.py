@@ -8,6 +8,7 @@ into memory files (no pipe to drain, no thread), and the wait is on a pidfd (pid
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import select
 import shutil
@@ -17,6 +18,8 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from lastbyte.adapters import realtime
 
 MAX_OUTPUT = 1 << 20
 """Bytes that are read of each output; what a client prints beyond that is no figure."""
@@ -41,6 +44,8 @@ class Finished:
     """True when it was still running at the limit."""
     interrupted: bool
     """True when ``ChildRunner.terminate`` ended it."""
+    stdout_sha256: str | None = None
+    """Digest of all that it wrote to stdout, where that was asked for and it ended with 0; ``stdout`` is empty then."""
 
 
 class ChildRunner:
@@ -54,8 +59,10 @@ class ChildRunner:
         launcher = shutil.which(DEATH_SIGNAL_LAUNCHER)
         self._launcher = (launcher, "--pdeathsig", "KILL", "--") if launcher else ()
 
-    def run(self, command: Sequence[str], env: Mapping[str, str], limit_s: float) -> Finished:
+    def run(self, command: Sequence[str], env: Mapping[str, str], limit_s: float, *, digest: bool = False) -> Finished:
         """Run ``command``, its whole process group killed after ``limit_s``. Raises OSError when it can't start.
+
+        ``digest``: its standard output is a body, to be digested once it has ended.
 
         To be called from a thread that lives as long as the run: the child dies with the thread that started it.
         """
@@ -71,6 +78,8 @@ class ChildRunner:
                 env=dict(env),
                 start_new_session=True,
             )
+            # Set while it is still its launcher, some milliseconds before the client itself begins.
+            realtime.promote(child.pid, realtime.CLIENT_PRIORITY)
             killed = True
             try:
                 with self._lock:
@@ -79,7 +88,9 @@ class ChildRunner:
             finally:
                 returncode = self._end(child)
             elapsed_s = time.monotonic() - started
-            return Finished(returncode, _text(stdout), _text(stderr), elapsed_s, killed, self._interrupted)
+            sha256 = _sha256(stdout) if digest and returncode == 0 else None
+            text = "" if digest else _text(stdout)
+            return Finished(returncode, text, _text(stderr), elapsed_s, killed, self._interrupted, sha256)
 
     def terminate(self) -> None:
         """End the child under way at once; ``run`` then returns. From any thread or a signal handler."""
@@ -115,6 +126,12 @@ def _ends_within(pid: int, limit_s: float) -> bool:
 def _kill_group(pid: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
+
+
+def _sha256(descriptor: int) -> str:
+    with os.fdopen(os.dup(descriptor), "rb") as file:
+        file.seek(0)
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _text(descriptor: int) -> str:

@@ -10,7 +10,7 @@ import importlib.resources
 import os
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -18,8 +18,15 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from lastbyte.adapters.client_output import FIGURES
-from lastbyte.adapters.command_line import CA_ARGV, PLACEHOLDERS, PROTOCOL_ARGV, names_in
-from lastbyte.domain.client import Client, Parser, Protocol
+from lastbyte.adapters.command_line import (
+    CA_ARGV,
+    MEMORY_ARGV,
+    PLACEHOLDERS,
+    PROTOCOL_ARGV,
+    TLS_GROUPS_ARGV,
+    names_in,
+)
+from lastbyte.domain.client import MEMORY_TITLES, Client, Memory, Parser, Protocol
 from lastbyte.domain.errors import InvalidInput
 
 FOLDERS_ENV = "LASTBYTE_CLIENTS_DIR"
@@ -102,6 +109,29 @@ class _Variant(_Model):
     title: str | None = None
 
 
+class _Capture(_Model):
+    env: dict[str, str] = {}
+    argv: Words = ()
+
+    @model_validator(mode="after")
+    def _placeholders(self) -> Self:
+        named = [name for item in (*self.env.values(), *self.argv) for name in names_in(item)]
+        unknown = sorted(set(named) - {"keylog_file", "qlog_dir"})
+        if unknown:
+            raise ValueError(f"there is no placeholder {{{unknown[0]}}} here; known: keylog_file, qlog_dir")
+        if not named:
+            raise ValueError("names neither {keylog_file} nor {qlog_dir}, so it would do nothing")
+        return self
+
+
+class _Arm(_Model):
+    """An arm with a memory (``lastbyte.domain.client.Memory``)."""
+
+    protocols: Annotated[tuple[Protocol, ...], Field(min_length=1)]
+    argv: Words = ()
+    """Added to the arguments of the protocol, for the measured request alone."""
+
+
 class _Document(_Model):
     program: Name
     title: str
@@ -109,17 +139,23 @@ class _Document(_Model):
     executable: Annotated[Words, Field(min_length=1)]
     argv: Annotated[Words, Field(min_length=1)]
     ca_argv: Words = ()
+    tls_groups_argv: Words = ()
+    body: Literal["", "stdout"] = ""
     version_argv: Words = ("--version",)
     env: dict[str, str] = {}
     protocols: Annotated[dict[Protocol, _Variant], Field(min_length=1)]
     timings: _Timings
+    memory_argv: Words = ()
+    """Stands for ``{memory_argv}`` in arms with a memory: the request before."""
+    arms: dict[Memory, _Arm] = {}
+    capture: _Capture | None = None
     install: Install | None = None
 
-    @field_validator("argv", "ca_argv")
+    @field_validator("argv", "ca_argv", "memory_argv", "tls_groups_argv")
     @classmethod
     def _placeholders(cls, items: Words) -> Words:
         for item in items:
-            if item in (CA_ARGV, PROTOCOL_ARGV):
+            if item in (CA_ARGV, PROTOCOL_ARGV, MEMORY_ARGV, TLS_GROUPS_ARGV):
                 continue
             unknown = [name for name in names_in(item) if name not in PLACEHOLDERS]
             if unknown:
@@ -128,7 +164,21 @@ class _Document(_Model):
         return items
 
     @model_validator(mode="after")
+    def _arms_can_be_made(self) -> Self:
+        for memory, arm in self.arms.items():
+            missing = [protocol for protocol in arm.protocols if protocol not in self.protocols]
+            if missing:
+                raise ValueError(f"arm {memory} is for {missing[0]}, which the program does not speak")
+        if self.arms and not (self.memory_argv and MEMORY_ARGV in self.argv):
+            raise ValueError(f'arms need memory_argv, and an item "{MEMORY_ARGV}" in argv')
+        return self
+
+    @model_validator(mode="after")
     def _fits(self) -> Self:
+        if bool(self.tls_groups_argv) != (TLS_GROUPS_ARGV in self.argv):
+            raise ValueError(f"tls_groups_argv and the item {TLS_GROUPS_ARGV} in argv go together")
+        if self.body and self.timings.parser in (Parser.JSON, Parser.REGEX) and self.timings.stream != "stderr":
+            raise ValueError("with the body on stdout, figures must be read from stderr")
         if self.timings.parser is Parser.CURL_JSON and not any("{curl_write_out}" in item for item in self.argv):
             raise ValueError('parser curl-json needs "--write-out", "{curl_write_out}" in argv')
         if not any("url" in names_in(i) or "path" in names_in(i) for v in (self.argv, *self._variants()) for i in v):
@@ -201,29 +251,49 @@ def read_description(file: Path) -> ClientDescription:
         program=document.program,
         title=document.title,
         executable=document.executable,
-        clients=tuple(_client(document, protocol) for protocol in document.protocols),
+        clients=(
+            *(_client(document, protocol) for protocol in document.protocols),
+            *(
+                _client(document, protocol, memory)
+                for memory, arm in document.arms.items()
+                for protocol in arm.protocols
+            ),
+        ),
         install=document.install,
     )
 
 
-def _client(document: _Document, protocol: Protocol) -> Client:
+def _client(document: _Document, protocol: Protocol, memory: Memory | None = None) -> Client:
     variant = document.protocols[protocol]
-    argv = tuple(part for item in document.argv for part in (variant.argv if item == PROTOCOL_ARGV else (item,)))
-    marked = " (process time)" if document.timings.parser is Parser.WALL else ""
+    arm = document.arms[memory] if memory else None
+    capture = document.capture or _Capture.model_construct()
+    before = _spliced(document.memory_argv, {PROTOCOL_ARGV: variant.argv}) if arm else ()
+    protocol_argv = (*variant.argv, *arm.argv) if arm else variant.argv
+    title = variant.title or f"{document.title} HTTP/{protocol.http_version}"
+    title += " (process time)" if document.timings.parser is Parser.WALL else ""
     return Client(
-        id=f"{document.program}-{protocol}",
+        id=f"{document.program}-{protocol}" + (f"@{memory}" if memory else ""),
         program=document.program,
         protocol=protocol,
-        title=(variant.title or f"{document.title} HTTP/{protocol.http_version}") + marked,
-        argv=argv,
+        title=", ".join([title, *([MEMORY_TITLES[memory]] if memory else [])]),
+        argv=_spliced(document.argv, {PROTOCOL_ARGV: protocol_argv, MEMORY_ARGV: before}),
         parser=document.timings.parser.value,
         executable=document.executable,
         quic_stack=document.quic_stack if protocol is Protocol.H3 else "",
         ca_argv=document.ca_argv,
+        tls_groups_argv=document.tls_groups_argv,
+        body=document.body,
         env=document.env,
         timing_map=document.timings.fields,
         patterns=document.timings.patterns,
         unit=document.timings.unit,
         stream=document.timings.stream,
         version_argv=document.version_argv,
+        memory=memory,
+        capture_env=capture.env,
+        capture_argv=capture.argv,
     )
+
+
+def _spliced(items: Words, lists: Mapping[str, Words]) -> Words:
+    return tuple(part for item in items for part in lists.get(item, (item,)))

@@ -11,14 +11,29 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from lastbyte.adapters.verbose_output import spoken
 from lastbyte.domain.client import Client, Parser
 
 TIME_FIGURES = ("start", "handshake", "ttfb", "ttlb")
 FIGURES = frozenset({*TIME_FIGURES, "status", "http_version", "body_bytes", "remote_address"})
 """Names that a description may use as regular expression groups or JSON fields."""
 
-EDGE_HEADERS = ("age", "via", "server", "cf-ray", "x-cache", "x-served-by", "x-fb-debug", "alt-svc")
-"""Response headers that tell which edge server answered and what it offers."""
+RESUMED_HEADER = "x-tls-resumed"
+"""Response header in which the testbed says whether a TLS session was resumed."""
+EDGE_HEADERS = (
+    "age",
+    "via",
+    "server",
+    "cf-ray",
+    "x-cache",
+    "x-served-by",
+    "x-fb-debug",
+    "alt-svc",
+    RESUMED_HEADER,
+    "x-connection-requests",
+    "x-tls-group",
+)
+"""Response headers that tell which edge server answered, what it offers, and what the request began with."""
 
 _TO_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 _MAX_HEADER = 500
@@ -39,6 +54,10 @@ class Report:
     announced_bytes: int | None = None
     """The Content-Length of the response."""
     remote_address: str | None = None
+    connections: int | None = None
+    """New connections that the fetch took."""
+    early_data_bytes: int | None = None
+    """Bytes that left before the handshake was over and were accepted; negative: refused by the server."""
     error: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -50,7 +69,7 @@ def read_report(client: Client, stdout: str, stderr: str, elapsed_s: float) -> R
     """
     match client.parser:
         case Parser.CURL_JSON:
-            return _curl_report(stdout)
+            return _curl_report(spoken(stderr) if client.body else stdout)
         case Parser.JSON:
             return _json_report(client, stdout)
         case Parser.REGEX:
@@ -95,6 +114,8 @@ def _curl_report(stdout: str) -> Report | None:
         body_bytes=_whole(figures.get("size_download")),
         announced_bytes=_whole(length[-1]) if length else None,
         remote_address=str(figures.get("remote_ip") or "") or None,
+        connections=_whole(figures.get("num_connects")),
+        early_data_bytes=_whole(figures.get("tls_earlydata")),
         error=str(figures.get("errormsg") or ""),
         headers={name: ", ".join(map(str, headers[name]))[:_MAX_HEADER] for name in EDGE_HEADERS if name in headers},
     )

@@ -11,8 +11,13 @@ from lastbyte.ports import Target
 
 PROTOCOL_ARGV = "{protocol_argv}"
 """Item of a template that stands for the arguments of the protocol; spliced when the description is loaded."""
+MEMORY_ARGV = "{memory_argv}"
+"""Item of a template that stands for what an arm with a memory does first; spliced when the description is loaded."""
 CA_ARGV = "{ca_argv}"
 """Item of a template that stands for ``ca_argv``, or for nothing when the trial has no CA file of its own."""
+
+TLS_GROUPS_ARGV = "{tls_groups_argv}"
+"""Item of a template that stands for ``tls_groups_argv``, or for nothing when no groups are pinned."""
 
 CURL_WRITE_OUT = "%{json}\n%{header_json}"
 """curl(1), --write-out: every figure as one line of JSON, then the response headers as a JSON object."""
@@ -27,6 +32,7 @@ PLACEHOLDERS = frozenset(
         "address",
         "bracketed_address",
         "ca_file",
+        "tls_groups",
         "timeout_s",
         "connect_timeout_s",
         "curl_write_out",
@@ -44,9 +50,15 @@ def names_in(item: str) -> list[str]:
 
 def command_line(client: Client, target: Target, timeout_s: float, connect_timeout_s: float) -> list[str]:
     """Arguments of one trial, without the executable."""
-    values = _values(target, timeout_s, min(connect_timeout_s, timeout_s))
-    ca_argv = client.ca_argv if target.ca_file is not None else ()
-    template = [part for item in client.argv for part in (ca_argv if item == CA_ARGV else (item,))]
+    values = {
+        **_values(target, timeout_s, min(connect_timeout_s, timeout_s)),
+        "tls_groups": ":".join(client.tls_groups),
+    }
+    lists = {
+        CA_ARGV: client.ca_argv if target.ca_file is not None else (),
+        TLS_GROUPS_ARGV: client.tls_groups_argv if client.tls_groups else (),
+    }
+    template = [part for item in client.argv for part in lists.get(item, (item,))]
     return [fill(item, values) for item in template]
 
 

@@ -16,7 +16,7 @@ DEFAULT_FILE = Path(__file__).parents[2] / "endpoints.json"
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _REQUIRED = ("id", "provider", "url", "size_label")
-_KNOWN = frozenset({*_REQUIRED, "kind", "expected_bytes", "$comment"})
+_KNOWN = frozenset({*_REQUIRED, "kind", "expected_bytes", "expected_sha256", "$comment"})
 _RESERVED = "testbed"
 
 
@@ -80,6 +80,7 @@ def _endpoint(entry: object, place: str) -> Endpoint:
         kind=_kind(entry, place),
         origin=Origin.PRODUCTION,
         expected_bytes=_expected_bytes(entry, place),
+        expected_sha256=_expected_sha256(entry, place),
     )
 
 
@@ -105,3 +106,12 @@ def _expected_bytes(entry: Mapping[str, object], place: str) -> int | None:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise InvalidInput(f"{place}.expected_bytes", f"{value!r} is no size.", "Give a whole number of bytes.")
     return value
+
+
+def _expected_sha256(entry: Mapping[str, object], place: str) -> str | None:
+    value = entry.get("expected_sha256")
+    if value is None:
+        return None
+    if not isinstance(value, str) or not re.fullmatch("[0-9a-fA-F]{64}", value):
+        raise InvalidInput(f"{place}.expected_sha256", f"{value!r} is no SHA-256.", "Give 64 hexadecimal digits.")
+    return value.lower()

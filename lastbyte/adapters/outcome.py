@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from lastbyte.adapters.client_output import Report
-from lastbyte.domain.client import Client, Parser
+from lastbyte.adapters.client_output import RESUMED_HEADER, Report
+from lastbyte.domain.client import Client, Memory, Parser
+from lastbyte.domain.endpoint import Endpoint
 from lastbyte.domain.trial import Failure, FailureKind, Timings
 
 CURL_EXIT_KINDS: dict[int, FailureKind] = {
@@ -53,6 +54,7 @@ _TEXT_KINDS = (
     (re.compile(r"could not resolve|name or service not known|no such host", re.IGNORECASE), FailureKind.DNS),
     (re.compile(r"time[d]?[ -]?out|deadline exceeded", re.IGNORECASE), FailureKind.TIMEOUT),
 )
+_RESUMED = {"yes": True, "true": True, "no": False, "false": False}
 _MAX_DETAIL = 2000
 
 
@@ -69,13 +71,15 @@ class Ended:
     """True when the worker ended it."""
     launchers: tuple[str, ...] = ()
     """Names of the programs that start the client in its namespace (``nsenter``), which may fail themselves."""
+    body_sha256: str | None = None
+    """Digest of the body, where the client hands it over."""
 
 
 def judge(
-    client: Client, report: Report | None, ended: Ended, expected_bytes: int | None
+    client: Client, report: Report | None, ended: Ended, endpoint: Endpoint
 ) -> tuple[Timings | None, Failure | None]:
-    """Timings, or why there are none; exactly one of the two is set."""
-    kind = _kind(client, report, ended, expected_bytes)
+    """Timings, or why there are none; exactly one of the two is set. ``endpoint`` may state its body."""
+    kind = _kind(client, report, ended, endpoint)
     if isinstance(kind, Timings):
         return kind, None
     what, why = kind
@@ -85,9 +89,7 @@ def judge(
     return None, Failure(what, detail[:_MAX_DETAIL] or f"exit code {ended.exit_code}")
 
 
-def _kind(
-    client: Client, report: Report | None, ended: Ended, expected_bytes: int | None
-) -> Timings | tuple[FailureKind, str]:
+def _kind(client: Client, report: Report | None, ended: Ended, endpoint: Endpoint) -> Timings | tuple[FailureKind, str]:
     if ended.interrupted:
         return FailureKind.UNKNOWN, "ended by the worker before the fetch was over"
     if ended.killed:
@@ -98,7 +100,7 @@ def _kind(
         return _failed(client, report, ended)
     if report is None:
         return FailureKind.UNKNOWN, "exit code 0, but its output can't be read"
-    return _checked(client, report, expected_bytes)
+    return _checked(client, report, endpoint, ended.body_sha256)
 
 
 def _failed(client: Client, report: Report | None, ended: Ended) -> tuple[FailureKind, str]:
@@ -137,19 +139,50 @@ def _from_text(text: str) -> FailureKind:
     return next((kind for pattern, kind in _TEXT_KINDS if pattern.search(text)), FailureKind.UNKNOWN)
 
 
-def _checked(client: Client, report: Report, expected_bytes: int | None) -> Timings | tuple[FailureKind, str]:
+def _checked(
+    client: Client, report: Report, endpoint: Endpoint, sha256: str | None
+) -> Timings | tuple[FailureKind, str]:
     """What must hold of a fetch that the client calls a success; what it does not report is not asserted."""
     wanted = client.protocol.http_version
     if report.http_version is not None and report.http_version != wanted:
         return FailureKind.PROTOCOL, f"asked for HTTP/{wanted}, got HTTP/{report.http_version}"
     if report.status is not None and report.status != 200:
         return FailureKind.HTTP_STATUS, f"status {report.status}"
-    for name, size in (("expected", expected_bytes), ("announced", report.announced_bytes)):
-        if size is not None and report.body_bytes is not None and report.body_bytes != size:
-            return FailureKind.SHORT_BODY, f"{report.body_bytes} bytes came, {size} were {name}"
+    remembered = _not_as_told(client.memory, report)
+    if remembered:
+        return FailureKind.PROTOCOL, remembered
+    wrong_body = _body_not_as_stated(report, endpoint, sha256)
+    if wrong_body:
+        return wrong_body
     if report.ttlb_s is None:
         return FailureKind.UNKNOWN, "the client reported no time to last byte"
     return _timings(report, report.ttlb_s)
+
+
+def _not_as_told(memory: Memory | None, report: Report) -> str:
+    """How the fetch remembered more or less of a request before than its arm is for; empty when it did not."""
+    if memory is Memory.REUSE:
+        return f"{report.connections} new connections: the open one was not used" if report.connections else ""
+    if report.connections == 0:
+        return "an open connection was used, which this arm must not"
+    resumed = _RESUMED.get(report.headers.get(RESUMED_HEADER, ""))
+    if resumed is not None and resumed is not (memory is not None):
+        return f"the server {'resumed a' if resumed else 'did not resume the'} TLS session"
+    early = report.early_data_bytes or 0
+    if memory is Memory.EARLY_DATA:
+        return "no early data was accepted" if report.early_data_bytes is not None and early <= 0 else ""
+    if early:
+        return f"{early} bytes of early data, which this arm must not send"
+    return ""
+
+
+def _body_not_as_stated(report: Report, endpoint: Endpoint, sha256: str | None) -> tuple[FailureKind, str] | None:
+    for name, size in (("expected", endpoint.expected_bytes), ("announced", report.announced_bytes)):
+        if size is not None and report.body_bytes is not None and report.body_bytes != size:
+            return FailureKind.SHORT_BODY, f"{report.body_bytes} bytes came, {size} were {name}"
+    if sha256 is not None and endpoint.expected_sha256 not in (None, sha256):
+        return FailureKind.WRONG_BODY, f"a body with SHA-256 {sha256} came, {endpoint.expected_sha256} was expected"
+    return None
 
 
 def _timings(report: Report, ttlb_s: float) -> Timings | tuple[FailureKind, str]:

@@ -13,7 +13,8 @@ from lastbyte.adapters.client_output import Report, read_report
 from lastbyte.adapters.command_line import command_line
 from lastbyte.adapters.executables import Executables, base_environment
 from lastbyte.adapters.outcome import Ended, judge
-from lastbyte.domain.client import Client, ClientBuild, Protocol
+from lastbyte.adapters.verbose_output import spoken, tls_of
+from lastbyte.domain.client import Client, ClientBuild, Parser, Protocol
 from lastbyte.domain.errors import ClientUnavailable
 from lastbyte.domain.trial import Failure, FailureKind, Observation
 from lastbyte.ports import Target
@@ -53,14 +54,16 @@ class ProgramClientRunner:
         env = {**base_environment(), **client.env}
         started_at = datetime.now(UTC)
         try:
-            done = self._children.run(command, env, timeout_s + GRACE_S)
+            done = self._children.run(command, env, timeout_s + GRACE_S, digest=bool(client.body))
         except OSError as exc:
             failure = Failure(FailureKind.CLIENT_CRASH, f"{command[0]} can't be started: {exc.strerror}")
             return Observation(started_at=started_at, timings=None, failure=failure, exit_code=-1)
         report = read_report(client, done.stdout, done.stderr, done.elapsed_s)
         launchers = (DEATH_SIGNAL_LAUNCHER, *(Path(word).name for word in prefix[:1]))
-        ended = Ended(done.returncode, done.stderr, done.killed, done.interrupted, launchers)
-        timings, failed = judge(client, report, ended, target.endpoint.expected_bytes)
+        says_curl = client.parser == Parser.CURL_JSON
+        stderr = spoken(done.stderr) if says_curl else done.stderr
+        ended = Ended(done.returncode, stderr, done.killed, done.interrupted, launchers, done.stdout_sha256)
+        timings, failed = judge(client, report, ended, target.endpoint)
         said = report or Report()
         return Observation(
             started_at=started_at,
@@ -71,7 +74,10 @@ class ProgramClientRunner:
             http_version=said.http_version,
             body_bytes=said.body_bytes,
             remote_address=said.remote_address,
-            elapsed_s=done.elapsed_s,
+            # The limit that a time-out is censored at; the request before is no part of it.
+            elapsed_s=done.elapsed_s if client.memory is None else min(done.elapsed_s, timeout_s),
+            body_sha256=done.stdout_sha256,
+            tls=tls_of(client, done.stderr, said.headers.get("x-tls-group", "")) if says_curl else None,
             headers=said.headers,
         )
 

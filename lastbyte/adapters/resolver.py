@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from lastbyte.domain.addresses import AddressRule
 from lastbyte.domain.endpoint import Endpoint
-from lastbyte.domain.errors import ResolutionFailed
+from lastbyte.domain.errors import AddressRefused, ResolutionFailed
 from lastbyte.ports import Target
 
 
@@ -51,6 +52,9 @@ class HostResolver:
 
     ``known`` gives the testbed's hosts, as a mapping or as a function that reads them anew each time (a testbed may be
     started again with another CA); every other host is asked of the system's resolver.
+
+    With a ``rule``, a host of which any address is refused is refused as a whole. The address that was checked is the
+    one in the Target, and clients connect to that one: another answer of the DNS in between changes nothing.
     """
 
     def __init__(
@@ -61,12 +65,14 @@ class HostResolver:
         timeout_s: float = 10.0,
         ca_file: Path | None = None,
         lookup: Lookup | None = None,
+        rule: AddressRule | None = None,
     ) -> None:
         self._known = known if callable(known) else (lambda: known or {})
         self._family = family
         self._timeout_s = timeout_s
         self._ca_file = ca_file
         self._lookup = lookup or _system_lookup
+        self._rule = rule
 
     def resolve(self, endpoint: Endpoint) -> Target:
         """Pin ``endpoint``; raises ResolutionFailed saying which host and why."""
@@ -79,10 +85,20 @@ class HostResolver:
             return Target(endpoint, self._choose(host, found), 0.0, known.ca_file)
         literal = _literal(host)
         if literal is not None:
+            self._check(host, [literal])
             return Target(endpoint, self._choose(host, [literal]), 0.0, self._ca_file)
         started = time.monotonic()
         addresses = self._looked_up(host, endpoint.port)
+        self._check(host, addresses)
         return Target(endpoint, self._choose(host, addresses), time.monotonic() - started, self._ca_file)
+
+    def _check(self, host: str, found: list[tuple[socket.AddressFamily, str]]) -> None:
+        """Raises AddressRefused."""
+        if self._rule is None:
+            return
+        for _, address in found:
+            if why := self._rule.refusal(address):
+                raise AddressRefused(f"{host} leads to {address} ({why}), which workers don't connect to.")
 
     def _choose(self, host: str, found: list[tuple[socket.AddressFamily, str]]) -> str:
         for family in _WANTED[self._family]:

@@ -18,7 +18,7 @@ from rich.markup import escape
 from lastbyte.cli.import_ import written
 from lastbyte.cli.store import DatabaseUrl, engine_for
 from lastbyte.domain.errors import InvalidInput
-from lastbyte.settings import var_dir
+from lastbyte.settings import settings
 
 if TYPE_CHECKING:
     from lastbyte.services.capsule import Capsule, Contents
@@ -135,4 +135,4 @@ def _document(contents: Contents) -> dict[str, object]:
 
 
 def _artifacts() -> Path:
-    return var_dir() / "artifacts"
+    return settings().artifacts_folder

@@ -44,7 +44,7 @@ def ceilings_command(
     from lastbyte.services.ceilings import measure_ceilings  # noqa: PLC0415
 
     known = wiring.clients()
-    chosen = expand_clients(client, known, "--client") if client else known
+    chosen = expand_clients(client, known, "--client") if client else [item for item in known if item.memory is None]
     endpoint = wiring.endpoint_of(URL)
     stop = threading.Event()
     with wiring.testbed_for(endpoint), wiring.bench(stop, box) as bench, stop_on_signals(stop, bench.runner):

@@ -10,9 +10,22 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from lastbyte.cli import capsule, ceilings, diagnose, heatmap, import_, measure, report_phases
+from lastbyte.cli import (
+    acks,
+    campaigns,
+    capsule,
+    ceilings,
+    diagnose,
+    heatmap,
+    import_,
+    keeping,
+    keys,
+    measure,
+    report_phases,
+    schedules,
+)
 from lastbyte.domain.errors import InvalidInput, LastbyteError
-from lastbyte.embedded.cli import up
+from lastbyte.embedded.cli import demo, up
 from netem.cli import path_app
 
 EXIT_BAD_INPUT = 2
@@ -20,7 +33,6 @@ EXIT_FAILED = 1
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     help="For this URL, on this network, is HTTP/3 faster than HTTP/2, and why?",
@@ -28,14 +40,22 @@ app = typer.Typer(
 )
 app.command("measure")(measure.measure_command)
 app.command("up")(up)
+app.command("demo")(demo)
 app.command("doctor")(diagnose.doctor)
 app.command("profiles")(diagnose.profiles)
 app.command("setup")(diagnose.setup)
 app.command("ceilings")(ceilings.ceilings_command)
+app.command("acks")(acks.acks_command)
 app.command("heatmap")(heatmap.heatmap_command)
 app.command("import")(import_.import_command)
 app.command("export")(import_.export_command)
 app.add_typer(capsule.capsule_app, name="capsule")
+app.command("config")(keeping.config_command)
+app.command("backup")(keeping.backup_command)
+app.command("restore")(keeping.restore_command)
+app.add_typer(campaigns.campaign_app, name="campaign")
+app.add_typer(schedules.schedule_app, name="schedule")
+app.add_typer(keys.key_app, name="key")
 app.add_typer(report_phases.report_app, name="report")
 app.add_typer(path_app, name="path")
 

@@ -17,10 +17,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from lastbyte.domain.campaign import MAX_ROUNDS, AaArms
-from lastbyte.domain.client import expand_clients
+from lastbyte.domain.capture import CapturePolicy
+from lastbyte.domain.client import expand_clients, pinned
+from lastbyte.domain.courtesy import Permission
 from lastbyte.domain.endpoint import Origin
 from lastbyte.domain.errors import InvalidInput, UnknownName
 from lastbyte.domain.profile import Profile
+from lastbyte.domain.tls import TLS_GROUPS, check_groups
 from lastbyte.domain.trial import Trial
 from lastbyte.ports import ClientRunner
 from lastbyte.services.campaigns import with_aa_arms
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
     from lastbyte.services.one_shot import OneShot
 
 EXIT_INTERRUPTED = 130
+EXIT_REFUSED = 1
+"""The host's budget of the day is used up; what was measured until then is reported."""
 
 
 def measure_command(
@@ -56,6 +61,16 @@ def measure_command(
     aa: Annotated[
         bool, typer.Option("--aa", help="Run the first H2 client twice in each round, to see the noise floor.")
     ] = False,
+    capture: Annotated[
+        CapturePolicy,
+        typer.Option(
+            help="Rounds on top in which packets, TLS keys and qlog are kept (in captures/ of --dir); never counted."
+        ),
+    ] = CapturePolicy.NEVER,
+    tls_group: Annotated[
+        list[str] | None,
+        typer.Option(help=f"Key exchange group to offer, and no other; may be given again. {', '.join(TLS_GROUPS)}."),
+    ] = None,
     timeout_s: Annotated[float, typer.Option("--timeout", help="Limit of one trial, in seconds.", min=0.1)] = 60.0,
     box: Annotated[str, typer.Option(help="What shapes the link: auto, kernel or uml.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON on standard output.")] = False,
@@ -69,18 +84,27 @@ def measure_command(
       lastbyte measure https://example.org/file.bin -n 20 -p baseline -p loss-1 -d results
 
       lastbyte measure https://testbed-caddy.test/1MB.bin -p delay-50     (local stand-in, no Internet needed)
+
+      lastbyte measure https://testbed-caddy.test/1MB.bin -p loss-1 --capture last-round -d results
     """
     # NumPy and netem are heavy to import, and --help must be quick
     from lastbyte import wiring  # noqa: PLC0415
+    from lastbyte.adapters.artifact_files import PlainFiles  # noqa: PLC0415
+    from lastbyte.adapters.courtesy_file import CourtesyFile  # noqa: PLC0415
     from lastbyte.cli import report  # noqa: PLC0415
     from lastbyte.services.one_shot import OneShot, measure  # noqa: PLC0415
+    from lastbyte.settings import settings  # noqa: PLC0415
 
     if not 1 <= rounds <= MAX_ROUNDS:
         raise InvalidInput("--rounds", f"{rounds} is out of range.", f"Use 1 to {MAX_ROUNDS}.")
+    if capture.rounds and directory is None:
+        raise InvalidInput("--capture", "needs a place for its files.", "Name a folder with --dir.")
     endpoint = wiring.endpoint_of(url)
     default = "baseline" if endpoint.origin is Origin.TESTBED else "unshaped"  # a testbed's bare link is no network
     profiles = _chosen_profiles(profile or [default], wiring.profiles())
     clients = expand_clients(client or ["curl-quiche"], wiring.clients(), "--client")
+    check_groups(tls_group or [], "--tls-group")
+    clients = [pinned(item, tls_group or [], "--tls-group") for item in clients]
     if aa:
         clients = with_aa_arms(clients, AaArms.BASELINE)
     if directory is not None:
@@ -88,12 +112,20 @@ def measure_command(
     console = Console(stderr=True)
     chosen_seed = seed if seed is not None else random.SystemRandom().randrange(2**31)
     stop = threading.Event()
-    with wiring.testbed_for(endpoint), wiring.bench(stop, box) as bench, stop_on_signals(stop, bench.runner):
-        job = OneShot(endpoint, profiles, tuple(clients), rounds, chosen_seed, timeout_s)
+    files = PlainFiles(directory / "captures") if directory else None
+    with wiring.testbed_for(endpoint), wiring.bench(stop, box, files) as bench, stop_on_signals(stop, bench.runner):
+        job = OneShot(endpoint, profiles, tuple(clients), rounds, chosen_seed, timeout_s, capture)
         started_at = datetime.now(UTC)
+        courtesy = CourtesyFile(endpoint.host, wiring.courtesy(settings()))
         with _progress(console, job) as tick:
-            results = measure(job, bench, tick)
-    document = report.document(job, results, started_at, interrupted=stop.is_set())
+
+            def on_trial(condition: Profile, trial: Trial) -> None:
+                if endpoint.origin is not Origin.TESTBED:
+                    courtesy.ended(trial.observation.body_bytes or 0)
+                tick(condition, trial)
+
+            results = measure(job, bench, on_trial, courtesy.reserve)
+    document = report.document(job, results, started_at, interrupted=stop.is_set() or courtesy.refused is not None)
     if directory is not None:
         file = report.write(document, directory, endpoint)
         console.print(f"Results: {file}", highlight=False, soft_wrap=True)
@@ -101,8 +133,16 @@ def measure_command(
         sys.stdout.write(report.dumps(document))
     else:
         report.print_tables(Console(), job, results)
-    if stop.is_set():
+    _leave(console, courtesy.refused, interrupted=stop.is_set())
+
+
+def _leave(console: Console, refused: Permission | None, *, interrupted: bool) -> None:
+    """Exit with what kept the measurement from its end; return when nothing did."""
+    if interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)
+    if refused is not None:
+        console.print(f"error: {refused.reason}", highlight=False, soft_wrap=True)
+        raise typer.Exit(EXIT_REFUSED)
 
 
 def _chosen_profiles(names: list[str], known: dict[str, Profile]) -> tuple[Profile, ...]:

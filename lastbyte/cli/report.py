@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lastbyte.domain.endpoint import Endpoint, Origin
+from lastbyte.domain.link_probe import DirectionProbe
 from lastbyte.domain.profile import Profile
 from lastbyte.domain.trial import Trial
 from lastbyte.services.one_shot import CellResult, OneShot, baseline_of
@@ -215,4 +216,17 @@ def _link(result: CellResult) -> str:
     rtt = result.proof.rtt
     achieved = f"{sorted(rtt.samples_ms)[len(rtt.samples_ms) // 2]:.2f} ms" if rtt.samples_ms else "no answer"
     text = f"Link: {result.proof.box_kind} box, RTT {achieved} of {rtt.requested_ms:g} ms requested"
+    if link := result.proof.link:
+        text += f"; down {_way(link.downlink)}; up {_way(link.uplink)}"
     return f"{text}. Unproven: {result.unproven_reason}" if result.unproven_reason else f"{text}."
+
+
+def _way(way: DirectionProbe) -> str:
+    """Rate and loss of one direction as found, beside what was requested."""
+    if way.rate_requested_mbit_s is None:
+        rate = "rate unlimited"
+    elif way.rate_mbit_s is None:
+        rate = f"{way.rate_requested_mbit_s:g} Mbit/s ({way.rate_unjudged or 'not measured'})"
+    else:
+        rate = f"{way.rate_mbit_s:.2f} of {way.rate_requested_mbit_s:g} Mbit/s"
+    return f"{rate}, lost {way.lost} of {way.sent} ({way.loss_requested_pct:.3g} % requested)"

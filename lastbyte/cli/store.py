@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lastbyte.domain.errors import Unavailable
-from lastbyte.settings import var_dir
+from lastbyte.settings import Settings, settings, var_dir
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -29,9 +28,11 @@ def find_database(named: str | None) -> str:
     """SQLAlchemy URL of the database to use; raises Unavailable when none is named and no system runs here."""
     from lastbyte.embedded.postgres import Postgres  # noqa: PLC0415 - heavy, and --help must be quick
 
-    url = named or os.environ.get("LASTBYTE_DATABASE_URL")
-    if url:
-        return url
+    if named:
+        return named
+    configured = settings().database_url
+    if configured != Settings.model_fields["database_url"].default:
+        return configured
     server = Postgres.under(var_dir()) if (var_dir() / "postgres").is_dir() else None
     if server is None or not server.ready():
         raise Unavailable(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import enum
 import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from lastbyte.domain.capture import CapturePolicy
 from lastbyte.domain.errors import InvalidInput
+from lastbyte.domain.tls import group_faults
 
 MAX_ROUNDS = 1000
 MAX_TRIALS = 1_000_000
@@ -21,6 +23,8 @@ class CampaignState(enum.StrEnum):
 
     QUEUED = "queued"
     RUNNING = "running"
+    PAUSED = "paused"
+    """Nothing of it is measured until it is resumed."""
     DONE = "done"
     CANCELLED = "cancelled"
 
@@ -37,6 +41,16 @@ class CellState(enum.StrEnum):
     RUNNING = "running"
     DONE = "done"
     CANCELLED = "cancelled"
+    QUARANTINED = "quarantined"
+    """Given up: workers crashed over it three times in a row."""
+
+
+class Priority(enum.StrEnum):
+    """Whose cells a vantage measures first, among those that wait; a cell under way is never interrupted."""
+
+    HIGH = "high"
+    NORMAL = "normal"
+    LOW = "low"
 
 
 class AaArms(enum.StrEnum):
@@ -77,6 +91,7 @@ class CampaignSpec:
     seed: int
     """Seed of the order of arms; the same seed gives the same order."""
     vantage: str = "local"
+    priority: Priority = Priority.NORMAL
     aa: AaArms = AaArms.OFF
     max_rounds: int | None = None
     """Sequential stopping: rounds go on until the answer is known, up to this many. None: just ``rounds``."""
@@ -84,6 +99,10 @@ class CampaignSpec:
     """Width of the interval that is narrow enough, in percent; None: 4, where ``max_rounds`` is set."""
     equivalence_pct: float = DEFAULT_EQUIVALENCE_PCT
     """Differences up to this much, either way, count as none."""
+    capture: CapturePolicy = CapturePolicy.NEVER
+    tls_groups: tuple[str, ...] = ()
+    """Key exchange groups that every client offers, and no other; empty: each program's own choice."""
+    """Which rounds on top are watched."""
 
     @property
     def most_rounds(self) -> int:
@@ -105,51 +124,62 @@ class CampaignSpec:
 
     @property
     def trials_planned(self) -> int:
-        """Number of trials at most, the warm-up round included."""
-        return self.cells_planned * len(self.client_ids) * (self.most_rounds + 1)
+        """Number of trials at most, the warm-up and capture rounds included."""
+        return self.cells_planned * self.trials_per_cell
+
+    @property
+    def trials_per_cell(self) -> int:
+        """Number of trials of a cell at most, the warm-up and capture rounds included."""
+        return len(self.client_ids) * (self.most_rounds + 1 + self.capture.rounds)
 
     def validate(self) -> None:
         """Raise InvalidInput naming the field when the spec can't be run."""
+        for fault in self.faults():
+            raise fault
+
+    def faults(self) -> Iterator[InvalidInput]:
+        """Everything for which the spec can't be run."""
         for field, values in (
             ("endpoints", self.endpoint_ids),
             ("profiles", self.profile_names),
             ("clients", self.client_ids),
         ):
             if not values:
-                raise InvalidInput(field, "is empty.", "Name at least one.")
+                yield InvalidInput(field, "is empty.", "Name at least one.")
             if len(set(values)) != len(values):
-                raise InvalidInput(field, "names the same one twice.", "Name each once.")
+                yield InvalidInput(field, "names the same one twice.", "Name each once.")
         if not 1 <= self.rounds <= MAX_ROUNDS:
-            raise InvalidInput("rounds", f"{self.rounds} is out of range.", f"Use 1 to {MAX_ROUNDS}.")
-        self._validate_stopping()
+            yield InvalidInput("rounds", f"{self.rounds} is out of range.", f"Use 1 to {MAX_ROUNDS}.")
+        yield from group_faults(self.tls_groups)
+        yield from self._stopping_faults()
         if not 0 <= self.seed < 2**63:
-            raise InvalidInput("seed", f"{self.seed} is out of range.", "Use 0 to 2^63-1.")
+            yield InvalidInput("seed", f"{self.seed} is out of range.", "Use 0 to 2^63-1.")
         if self.trials_planned > MAX_TRIALS:
-            raise InvalidInput(
+            yield InvalidInput(
                 "rounds",
                 f"the campaign would have {self.trials_planned} trials.",
                 f"Keep endpoints x profiles x clients x (rounds + 1) at or below {MAX_TRIALS}.",
             )
 
-    def _validate_stopping(self) -> None:
+    def _stopping_faults(self) -> Iterator[InvalidInput]:
         if not 0 < self.equivalence_pct <= 100:
-            raise InvalidInput(
+            yield InvalidInput(
                 "equivalence_pct", f"{self.equivalence_pct:g} is out of range.", "Use above 0 to 100 percent."
             )
         if self.target_width_pct is not None and not 0 < self.target_width_pct <= 1000:
-            raise InvalidInput(
+            yield InvalidInput(
                 "target_width_pct", f"{self.target_width_pct:g} is out of range.", "Use above 0 to 1000 percent."
             )
         if self.max_rounds is None:
             if self.target_width_pct is not None:
-                raise InvalidInput("target_width_pct", "needs max_rounds.", "Say how many rounds there may be at most.")
+                yield InvalidInput("target_width_pct", "needs max_rounds.", "Say how many rounds there may be at most.")
             return
         if not self.rounds <= self.max_rounds <= MAX_ROUNDS:
-            raise InvalidInput(
+            yield InvalidInput(
                 "max_rounds", f"{self.max_rounds} is out of range.", f"Use rounds ({self.rounds}) to {MAX_ROUNDS}."
             )
         if self.max_rounds > self.rounds and self.rounds < MIN_ROUNDS_TO_STOP:
-            raise InvalidInput(
+            yield InvalidInput(
                 "rounds",
                 f"{self.rounds} are too few to look at a cell for the first time.",
                 f"Use {MIN_ROUNDS_TO_STOP} or more with max_rounds.",

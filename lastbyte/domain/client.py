@@ -6,7 +6,7 @@ import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from lastbyte.domain.errors import UnknownName
+from lastbyte.domain.errors import InvalidInput, UnknownName
 
 
 class Protocol(enum.StrEnum):
@@ -19,6 +19,17 @@ class Protocol(enum.StrEnum):
     def http_version(self) -> str:
         """The version as curl's ``%{http_version}`` writes it: ``2`` or ``3``."""
         return self.value[1:]
+
+
+class Memory(enum.StrEnum):
+    """What an arm may know of the server from a request before; a plain arm (none of these) knows nothing."""
+
+    REUSE = "reuse"
+    """The connection: an earlier request of the same process opened it."""
+    RESUME = "resume"
+    """A session ticket: the connection is new, its TLS session is not (RFC 8446, 2.2)."""
+    EARLY_DATA = "0rtt"
+    """A session ticket, and the request leaves with the first packets (RFC 8446, 2.3)."""
 
 
 class Parser(enum.StrEnum):
@@ -52,6 +63,12 @@ class Client:
     executable: tuple[str, ...] = ()
     """Where the program may be found, first match wins."""
     quic_stack: str = ""
+    tls_groups_argv: tuple[str, ...] = ()
+    """Arguments that stand for ``{tls_groups_argv}`` in the template for pinned groups; empty: it has no way to."""
+    tls_groups: tuple[str, ...] = ()
+    """Key exchange groups to offer, the preferred one first; empty: the program's own choice."""
+    body: str = ""
+    """Output on which the program writes the body and nothing else: ``stdout``; empty: none. Its digest is taken."""
     ca_argv: tuple[str, ...] = ()
     """Arguments that stand for ``{ca_argv}`` in the template when the trial has a CA file of its own."""
     env: Mapping[str, str] = field(default_factory=dict)
@@ -66,11 +83,38 @@ class Client:
     """Output that ``regex`` searches: ``stdout``, ``stderr`` or ``both``."""
     version_argv: tuple[str, ...] = ("--version",)
     """Arguments that make the program print its version."""
+    memory: Memory | None = None
+    """What it starts with of a request before; None: nothing, as every plain arm."""
+    capture_env: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables that make the program leave a key log or a qlog; ``{keylog_file}`` and ``{qlog_dir}`` in
+    their values are filled in."""
+    capture_argv: tuple[str, ...] = ()
+    """Arguments that do the same, added at the end."""
 
     @property
     def times_whole_process(self) -> bool:
         """True when TTLB is the process's wall time, so it can't be compared with a client that reports its own."""
         return self.parser == Parser.WALL
+
+
+def watched(client: Client, keylog_file: str, qlog_dir: str) -> Client:
+    """The same client, told to leave what it can: its TLS secrets in the file, its qlog in the folder."""
+
+    def filled(text: str) -> str:
+        return text.replace("{keylog_file}", keylog_file).replace("{qlog_dir}", qlog_dir)
+
+    return replace(
+        client,
+        argv=(*client.argv, *(filled(item) for item in client.capture_argv)),
+        env={**client.env, **{name: filled(value) for name, value in client.capture_env.items()}},
+    )
+
+
+MEMORY_TITLES = {
+    Memory.REUSE: "on an open connection",
+    Memory.RESUME: "with a session ticket",
+    Memory.EARLY_DATA: "with 0-RTT",
+}
 
 
 AA_SUFFIX = "@aa"
@@ -80,6 +124,17 @@ AA_SUFFIX = "@aa"
 def again(client: Client) -> Client:
     """The same client as an arm of its own, to be compared with itself (A/A)."""
     return replace(client, id=f"{client.id}{AA_SUFFIX}", title=f"{client.title}, once more")
+
+
+def pinned(client: Client, groups: Sequence[str], field_name: str = "tls_groups") -> Client:
+    """The same client with these key exchange groups alone. Raises InvalidInput when it has no way to pin them."""
+    if groups and not client.tls_groups_argv:
+        raise InvalidInput(
+            field_name,
+            f"{client.id} has no way to pin key exchange groups.",
+            "Give its description tls_groups_argv, or leave the client or the groups out.",
+        )
+    return replace(client, tls_groups=tuple(groups))
 
 
 def is_aa(client_id: str) -> bool:
@@ -105,14 +160,15 @@ class ClientBuild:
 
 
 def expand_clients(names: Sequence[str], known: Sequence[Client], field_name: str = "clients") -> list[Client]:
-    """Clients for ``names``; the name of a program stands for all its protocols. Order kept, duplicates dropped.
+    """Clients for ``names``; the name of a program stands for its plain client of each protocol. Order kept, duplicates
+    dropped.
 
     Raises UnknownName naming the item.
     """
     by_id = {client.id: client for client in known}
     chosen: dict[str, Client] = {}
     for index, name in enumerate(names):
-        matches = [by_id[name]] if name in by_id else [c for c in known if c.program == name]
+        matches = [by_id[name]] if name in by_id else [c for c in known if c.program == name and c.memory is None]
         if not matches:
             raise UnknownName(f"{field_name}.{index}", "client", name, list(by_id))
         chosen.update((client.id, client) for client in matches)

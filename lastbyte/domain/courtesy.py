@@ -20,6 +20,31 @@ class CourtesyBudget:
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetChange:
+    """Where the budget for one endpoint differs from that of others; None: it does not.
+
+    A host's use is counted over all its endpoints; a fetch of this one starts only while that is below these limits.
+    """
+
+    requests_per_day: int | None = None
+    bytes_per_day: int | None = None
+    min_gap_s: float | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing differs."""
+        return self == BudgetChange()
+
+    def applied_to(self, budget: CourtesyBudget) -> CourtesyBudget:
+        """``budget`` with what differs."""
+        return CourtesyBudget(
+            requests_per_day=budget.requests_per_day if self.requests_per_day is None else self.requests_per_day,
+            bytes_per_day=budget.bytes_per_day if self.bytes_per_day is None else self.bytes_per_day,
+            min_gap_s=budget.min_gap_s if self.min_gap_s is None else self.min_gap_s,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Permission:
     """Whether the next fetch from a host may start."""
 

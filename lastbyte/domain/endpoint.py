@@ -41,6 +41,8 @@ class Endpoint:
     """Body size to assert, in bytes; None: not asserted."""
     base_rtt_ms: float = 0.0
     """Round-trip time in ms that the box adds to stand for this origin's distance; 0 for production."""
+    expected_sha256: str | None = None
+    """SHA-256 of the body to assert, in lower case hex; None: not asserted."""
 
     @property
     def host(self) -> str:

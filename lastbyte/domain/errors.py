@@ -3,7 +3,9 @@
 LastbyteError
 ├── InvalidInput            something a person typed can't be used; names the field and how to mend it
 │   └── UnknownName         a name that is not in the catalogue; lists what is
+├── InvalidInputs           several of them at once
 ├── NotFound                a thing asked for by id is not there
+├── Gone                    a file was there once, or is on another machine; says why
 ├── Conflict                the request does not fit the state the thing is in
 └── Unavailable             something this machine or network lacks
     ├── PathUnavailable     no box can be made here (no root, no TUN, no guest kernel, ...)
@@ -19,7 +21,8 @@ Errors know no HTTP status; only ``api`` maps them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 
 class LastbyteError(Exception):
@@ -39,6 +42,43 @@ class InvalidInput(LastbyteError):
         self.remedy = remedy
 
 
+class InvalidInputs(LastbyteError):
+    """Several faults of one input, all at once."""
+
+    def __init__(self, faults: Sequence[InvalidInput]) -> None:
+        super().__init__(" ".join(str(fault) for fault in faults))
+        self.faults = tuple(faults)
+
+
+F = TypeVar("F")
+
+
+class Faults:
+    """Collects what is wrong with one input, so that all of it is said at once."""
+
+    def __init__(self) -> None:
+        self._found: list[InvalidInput] = []
+
+    def unless(self, make: Callable[[], F]) -> F | None:
+        """What ``make`` gives; None when it finds a fault, which is kept."""
+        try:
+            return make()
+        except InvalidInput as exc:
+            self._found.append(exc)
+            return None
+
+    def put_first(self, faults: Iterable[InvalidInput]) -> None:
+        """Keep these too, before all others."""
+        self._found[:0] = faults
+
+    def raise_all(self) -> None:
+        """Raise InvalidInput for one fault, InvalidInputs for several, nothing for none."""
+        if len(self._found) == 1:
+            raise self._found[0]
+        if self._found:
+            raise InvalidInputs(self._found)
+
+
 class UnknownName(InvalidInput):
     """A name that is not in the catalogue."""
 
@@ -55,6 +95,10 @@ class NotFound(LastbyteError):
         super().__init__(f"There is no {kind} {ident}.")
         self.kind = kind
         self.ident = ident
+
+
+class Gone(LastbyteError):
+    """What was asked for is known, but not to be had (any more); the message says why."""
 
 
 class Conflict(LastbyteError):
@@ -79,6 +123,14 @@ class ClientUnavailable(Unavailable):
 
 class ResolutionFailed(Unavailable):
     """A host name has no address."""
+
+
+class AddressRefused(ResolutionFailed):
+    """A host name leads to an address that is not measured, such as one inside of a network."""
+
+
+class Forbidden(LastbyteError):
+    """The caller's key does not allow this."""
 
 
 class StoreUnavailable(Unavailable):

@@ -18,6 +18,15 @@ class Tolerances:
     probes_lost: int = 2
     """Probes that may stay away beyond those that the requested loss explains: one or two of twenty can miss their
     time-out on a machine that was busy for a moment."""
+    probe_rate_share: float = 0.05
+    """The rate that the probe found may differ from the requested one by this share of it."""
+    probe_loss_probability: float = 1e-5
+    """The probe may lose as many or as few datagrams as a link of the requested loss does more often than this, in
+    each direction; a thousand datagrams can't say more, and the drops of each trial are judged too."""
+    probe_datagrams_lost: int = 2
+    """Datagrams of the probe that may be lost beyond that, to a machine that was busy for a moment."""
+    probe_repeats: int = 2
+    """How often the probe of rate and loss is repeated while it is out of tolerance: a link that is wrong stays so."""
     gate_mean_ms: float = 3.0
     """The cell waits while the probe's mean is this many ms above what was requested ..."""
     gate_mean_share: float = 0.05

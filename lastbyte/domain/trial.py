@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from lastbyte.domain.capture import Artifact
 from lastbyte.domain.timeline import Played
+from lastbyte.domain.tls import TlsDetails
 
 
 class FailureKind(enum.StrEnum):
@@ -15,6 +17,8 @@ class FailureKind(enum.StrEnum):
 
     DNS = "dns"
     """The host name has no address."""
+    NOT_ALLOWED = "not-allowed"
+    """The host's address is one that workers don't connect to (``lastbyte.domain.addresses``); nothing was sent."""
     REFUSED = "refused"
     """The connection was refused (TCP RST, ICMP unreachable)."""
     CONNECT_TIMEOUT = "connect-timeout"
@@ -29,6 +33,8 @@ class FailureKind(enum.StrEnum):
     """Answered, but not with 200."""
     SHORT_BODY = "short-body"
     """Fewer bytes than announced or expected: the transfer broke off."""
+    WRONG_BODY = "wrong-body"
+    """All bytes came, but they are not those that the endpoint states (SHA-256)."""
     RESET = "reset"
     """The peer closed or reset the connection or the stream midway."""
     PATH_LOST = "path-lost"
@@ -154,6 +160,10 @@ class Observation:
     remote_address: str | None = None
     elapsed_s: float = 0.0
     """Wall time of the client process, in seconds; the censoring limit for time-outs."""
+    body_sha256: str | None = None
+    """Digest of a whole body, taken after the client ended; None: it failed, or its program keeps it."""
+    tls: TlsDetails | None = None
+    """What the handshake agreed on; None: no connection stood, or its program does not say."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Response headers that tell the edge: age, via, server, cf-ray, x-cache, alt-svc."""
 
@@ -168,7 +178,7 @@ class Trial:
     """One observation in its place in a cell."""
 
     round_index: int
-    """0 is the warm-up round: stored, not counted."""
+    """0 is the warm-up round, below 0 are the capture rounds: both are stored, not counted."""
     client_id: str
     position: int
     """Place of the arm within its round, from 0."""
@@ -177,6 +187,18 @@ class Trial:
     unproven_reason: str = ""
     """Why link or machine were out of tolerance during this trial, which keeps it out of comparisons; empty when they
     were in tolerance."""
+    artifacts: tuple[Artifact, ...] = ()
+    """What it left, for a trial that was watched; not read back with the trial."""
+
+    @property
+    def is_counted(self) -> bool:
+        """True for trials that comparisons are made of: from round 1 on."""
+        return self.round_index >= 1
+
+    @property
+    def is_capture(self) -> bool:
+        """True for a trial that was watched, which perturbs it."""
+        return self.round_index < 0
 
     @property
     def is_warmup(self) -> bool:

@@ -6,15 +6,16 @@ import os
 import threading
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
 from lastbyte.domain.errors import LastbyteError
 from lastbyte.embedded import demo as demo_campaign
-from lastbyte.embedded.preflight import check_ports, lacking_rights, only_one, publish
+from lastbyte.embedded.preflight import check_host, check_ports, lacking_rights, only_one, publish
 from lastbyte.embedded.supervisor import Supervisor
 from lastbyte.embedded.system import Plan, children
-from lastbyte.settings import var_dir
+from lastbyte.settings import settings, var_dir
 
 
 def _say(line: str) -> None:
@@ -26,7 +27,10 @@ def _say(line: str) -> None:
 
 
 def up(
-    api_port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the REST API on 127.0.0.1.")] = 8000,
+    api_host: Annotated[
+        str, typer.Option(help="IPv4 address that the API listens on; other than loopback it asks for keys.")
+    ] = "127.0.0.1",
+    api_port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the REST API.")] = 8000,
     dashboard_port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the dashboard on 127.0.0.1.")] = 8050,
     var: Annotated[
         Path | None,
@@ -54,14 +58,17 @@ def up(
 
       lastbyte up
 
+      LASTBYTE_API_KEY=$(lastbyte key generate) lastbyte up --api-host 0.0.0.0
+
       lastbyte up --api-port 8001 --dashboard-port 8051 --var /tmp/second
     """
     folder = (var or var_dir()).expanduser().absolute()
     try:
         with only_one(folder):
+            check_host(api_host)
             check_ports({"--api-port": api_port, "--dashboard-port": dashboard_port})
             measuring = os.geteuid() == 0
-            plan = Plan(folder, api_port, dashboard_port, testbed and measuring, worker=measuring)
+            plan = Plan(folder, api_port, dashboard_port, testbed and measuring, worker=measuring, api_host=api_host)
             if note := lacking_rights():
                 _say(note)
             _keep(plan, demo_rounds if demo and plan.testbed else 0)
@@ -96,7 +103,7 @@ def _keep(plan: Plan, demo_rounds: int) -> None:
 
 
 def _run_demo(plan: Plan, rounds: int, supervisor: Supervisor) -> None:
-    rest = demo_campaign.Rest(plan.api_port)
+    rest = demo_campaign.Rest(plan.api_port, plan.api_connect_host, os.environ.get("LASTBYTE_API_KEY", ""))
     try:
         ident = demo_campaign.start(rest, rounds, _say)
         if ident is not None:
@@ -104,3 +111,24 @@ def _run_demo(plan: Plan, rounds: int, supervisor: Supervisor) -> None:
     except LastbyteError as error:
         if not supervisor.stopping:
             _say(f"no demo campaign: {error}")
+
+
+def demo(
+    api: Annotated[
+        str | None,
+        typer.Option("--api", help="Root of the API; LASTBYTE_API_URL, else this machine's.", show_default=False),
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, max=100, help="Rounds that count.")] = demo_campaign.ROUNDS,
+) -> None:
+    """Post the demo campaign to a running system and follow it to its end.
+
+    Measures the testbed over HTTP/2 and HTTP/3. Does nothing when there is
+    any campaign already.
+    """
+    place = urlsplit(api or settings().api_url)
+    rest = demo_campaign.Rest(place.port or 80, place.hostname or "127.0.0.1", settings().api_key.get_secret_value())
+    ident = demo_campaign.start(rest, rounds, _say)
+    if ident is None:
+        _say("there is a campaign already; no demo")
+        return
+    demo_campaign.follow(rest, ident, _say, go_on=lambda: True)

@@ -30,16 +30,22 @@ class Rest:
     """The few calls of the REST API that are needed here, without a client library's import time."""
 
     port: int
+    host: str = "127.0.0.1"
+    key: str = ""
+    """API key; empty where none is asked for."""
 
     def call(self, method: str, path: str, body: object = None) -> dict[str, Any]:
         """One request; Unavailable with the problem's own words when it is refused."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_TIMEOUT_S)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=_TIMEOUT_S)
         try:
             connection.request(
                 method,
                 f"/api/v1{path}",
                 body=json.dumps(body) if body is not None else None,
-                headers={"Content-Type": "application/json"},
+                headers={
+                    "Content-Type": "application/json",
+                    **({"Authorization": f"Bearer {self.key}"} if self.key else {}),
+                },
             )
             response = connection.getresponse()
             answer = json.loads(response.read())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import ipaddress
 import json
 import os
 import socket
@@ -42,6 +43,23 @@ def only_one(var: Path) -> Iterator[None]:
         lock.write(f"{os.getpid()}\n")
         lock.flush()
         yield
+
+
+def check_host(host: str) -> None:
+    """The API may listen on ``host``: on loopback, or elsewhere once there is a key; InvalidInput says how."""
+    try:
+        loopback = ipaddress.IPv4Address(host).is_loopback
+    except ValueError as error:
+        raise InvalidInput("--api-host", f"{host!r} is no IPv4 address.", "Example: 0.0.0.0 for all.") from error
+    if loopback:
+        return
+    if os.environ.get("LASTBYTE_KEYS", "").lower() == "off":
+        raise InvalidInput(
+            "--api-host", f"others would reach {host}, and LASTBYTE_KEYS is off.", "Unset LASTBYTE_KEYS."
+        )
+    if not os.environ.get("LASTBYTE_API_KEY"):
+        remedy = "Set one for this system: export LASTBYTE_API_KEY=$(lastbyte key generate)"
+        raise InvalidInput("--api-host", f"others would reach {host}, and there is no API key.", remedy)
 
 
 def check_ports(ports: Mapping[str, int]) -> None:

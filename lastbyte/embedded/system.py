@@ -31,11 +31,18 @@ class Plan:
     dashboard_port: int = 8050
     testbed: bool = True
     worker: bool = True
+    api_host: str = "127.0.0.1"
+    """Address that the API listens on; the dashboard, which asks nobody who they are, stays on loopback."""
+
+    @property
+    def api_connect_host(self) -> str:
+        """Address at which this machine itself reaches the API."""
+        return "127.0.0.1" if self.api_host == "0.0.0.0" else self.api_host  # noqa: S104 - compared, not bound
 
     @property
     def api_url(self) -> str:
         """Base URL of the REST API."""
-        return f"http://127.0.0.1:{self.api_port}"
+        return f"http://{self.api_connect_host}:{self.api_port}"
 
     @property
     def dashboard_url(self) -> str:
@@ -63,6 +70,8 @@ def children(plan: Plan) -> list[Child]:
         "LASTBYTE_DATABASE_URL": database_url,
         "LASTBYTE_BROKER_URL": broker_url,
         "LASTBYTE_API_URL": plan.api_url,
+        "LASTBYTE_API_HOST": plan.api_host,
+        "LASTBYTE_API_PORT": str(plan.api_port),
         "LASTBYTE_DASHBOARD_PORT": str(plan.dashboard_port),
         "LASTBYTE_VAR": str(plan.var),
         "PYTHONUNBUFFERED": "1",
@@ -84,8 +93,8 @@ def children(plan: Plan) -> list[Child]:
     found.append(
         Child(
             "api",
-            lambda: _python("uvicorn", "--factory", "api.app:create_app", *_listen(plan.api_port)),
-            ready=lambda: answers(plan.api_port, "/readyz"),
+            lambda: _python("api"),
+            ready=lambda: answers(plan.api_port, "/readyz", plan.api_connect_host),
             needs=("migrations",),
             environment=environment,
             stage=_SERVICES,
@@ -99,9 +108,9 @@ def children(plan: Plan) -> list[Child]:
     return found
 
 
-def answers(port: int, path: str) -> bool:
+def answers(port: int, path: str, host: str = "127.0.0.1") -> bool:
     """Whether a local HTTP server answers ``path`` with 200."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_HTTP_TIMEOUT_S)
+    connection = http.client.HTTPConnection(host, port, timeout=_HTTP_TIMEOUT_S)
     try:
         connection.request("GET", path)
         return connection.getresponse().status == http.client.OK
@@ -137,10 +146,6 @@ class LogWatch:
         with self._log.open("rb") as file:
             file.seek(self._from)
             return self._phrase in file.read()
-
-
-def _listen(port: int) -> tuple[str, ...]:
-    return ("--host", "127.0.0.1", "--port", str(port), "--no-access-log")
 
 
 def _python(module: str, *arguments: str) -> list[str]:

@@ -29,6 +29,7 @@ _DEBIAN_PACKAGE = {
     "cc": "gcc",
     "c++": "g++",
     "cmake": "cmake",
+    "git": "git",
     "make": "make",
 }
 """Program and the Debian package that brings it."""

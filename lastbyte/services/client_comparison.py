@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from lastbyte.domain.campaign import CampaignState
 from lastbyte.domain.client import Protocol
-from lastbyte.domain.endpoint import Origin
 from lastbyte.ports import CampaignStore, CellRecord, Outcome, ResultStore
-from lastbyte.services.heatmap import origin_note, place_of, why_unproven
 from lastbyte.services.paper import clients_note, clients_of, paper_clients, samples_of
+from lastbyte.services.places import ProviderMap, by_provider, origin_note
+from lastbyte.services.squares import why_unproven
 from lastbyte.stats.papermodes import CLIENT_LIMITS_PCT, ClientComparison, Mode
 
 
@@ -27,16 +27,6 @@ class ComparedCell:
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedProvider:
-    """The cells of one provider."""
-
-    provider: str
-    origin: Origin
-    base_rtt_ms: float
-    cells: tuple[ComparedCell, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ClientsComparison:
     """All cells of a campaign."""
 
@@ -48,7 +38,7 @@ class ClientsComparison:
     clients: tuple[str, ...]
     limits_pct: tuple[float, float]
     """Ends of the white-to-red scale."""
-    providers: tuple[ComparedProvider, ...]
+    providers: tuple[ProviderMap[ComparedCell], ...]
 
 
 class ClientsComparisons:
@@ -66,11 +56,7 @@ class ClientsComparisons:
         for outcome in self._results.outcomes(campaign_id, clients):
             by_cell[outcome.cell_id].append(outcome)
         cells = self._results.cells(campaign_id)
-        groups: dict[tuple[str, Origin, float], list[ComparedCell]] = defaultdict(list)
-        for cell in cells:
-            endpoint = cell.endpoint
-            group = groups[endpoint.provider, endpoint.origin, endpoint.base_rtt_ms]
-            group.append(_compared(cell, by_cell[cell.cell_id], clients, mode))
+        compared = [_compared(cell, by_cell[cell.cell_id], clients, mode) for cell in cells]
         return ClientsComparison(
             campaign_id=campaign.id,
             state=campaign.state,
@@ -79,10 +65,7 @@ class ClientsComparisons:
             origin_note=origin_note(campaign, cells),
             clients=tuple(clients),
             limits_pct=CLIENT_LIMITS_PCT,
-            providers=tuple(
-                ComparedProvider(*key, tuple(sorted(items, key=lambda item: place_of(item.cell))))
-                for key, items in groups.items()
-            ),
+            providers=by_provider(compared, lambda item: item.cell),
         )
 
 

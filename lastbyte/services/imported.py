@@ -63,7 +63,7 @@ class ImportedCell:
             trial.round_index: trial.observation.timings.ttlb_s
             for trial in self.trials
             if trial.client_id == client_id
-            and not trial.is_warmup
+            and trial.is_counted
             and not trial.unproven_reason
             and trial.observation.timings
         }

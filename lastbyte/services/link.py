@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
 from lastbyte.domain.errors import PathLost
+from lastbyte.domain.link_probe import LinkProbe
 from lastbyte.domain.profile import Impairment, Profile
 from lastbyte.domain.tolerance import DEFAULT, Tolerances
 from lastbyte.domain.trial import DirectionCounters, HostUse, LinkProof
@@ -19,9 +21,13 @@ from lastbyte.ports import (
     Path,
     PathFactory,
     PlaysTimelines,
+    ProbesLinks,
     RttProbe,
     Seedable,
+    Tap,
+    Tappable,
 )
+from lastbyte.stats.link_probe import link_out_of_tolerance
 from lastbyte.stats.tolerance import outside_gate, overflow_packets
 
 MAX_REBUILDS = 3
@@ -57,6 +63,8 @@ class Link:
         self._host: HostReading | None = None
         self._seed: int | None = None
         self._machine: Mapping[str, object] | None = None
+        self.probed: LinkProbe | None = None
+        """What the last ``shape`` found of rate and loss; None where the path can't tell."""
 
     @property
     def box_kind(self) -> str:
@@ -64,7 +72,7 @@ class Link:
         return self._path.box_kind if self._path else ""
 
     def shape(self, profile: Profile, base_rtt_ms: float) -> RttProbe:
-        """Make the link be ``profile`` and prove its round-trip time; rebuilds a lost path.
+        """Make the link be ``profile`` and prove its round-trip time, rate and loss; rebuilds a lost path.
 
         Raises PathUnavailable when no path can be made here, PathLost when it keeps dying.
         """
@@ -74,6 +82,7 @@ class Link:
                 path = self._path or self._open()
                 path.configure(profile, base_rtt_ms)
                 probe = self._calm_probe(path, profile)
+                self.probed = self._link_probe(path)
                 self._last = path.counters()
             except PathLost:
                 self._drop()
@@ -149,6 +158,20 @@ class Link:
             played=played,
         )
 
+    @contextmanager
+    def tap(self, limit_bytes: int) -> Iterator[Tap | None]:
+        """See the packets of the client's side while the block runs; None where they can't be seen.
+
+        Brings a lost path back first, and raises as ``restore`` does.
+        """
+        self.restore()
+        with ExitStack() as stack:
+            path, tap = self._path, None
+            if path is not None and isinstance(path, Tappable):
+                with suppress(OSError, PathLost):
+                    tap = stack.enter_context(path.tap(limit_bytes))
+            yield tap
+
     def close(self) -> None:
         """Remove the path; may be called twice."""
         self._drop()
@@ -183,6 +206,17 @@ class Link:
                 return replace(probe, waits=waits, calm=not why)
             time.sleep(self._limits.gate_waits_s[waits])
             waits += 1
+
+    def _link_probe(self, path: Path) -> LinkProbe | None:
+        """Rate and loss, repeated while they are out of tolerance, a few times at most; the last one is stored."""
+        if not isinstance(path, ProbesLinks):
+            return None
+        repeats = 0
+        while True:
+            probe = path.probe_link()
+            if repeats == self._limits.probe_repeats or not link_out_of_tolerance(probe, self._limits):
+                return replace(probe, repeats=repeats)
+            repeats += 1
 
     @property
     def _profile(self) -> Profile:

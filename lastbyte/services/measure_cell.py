@@ -12,16 +12,18 @@ from datetime import UTC, datetime
 from functools import partial
 
 from lastbyte.domain.campaign import order_of_arms, seed_of_round
+from lastbyte.domain.capture import capture_rounds
 from lastbyte.domain.ceiling import Ceiling
 from lastbyte.domain.client import Client, ClientBuild
 from lastbyte.domain.courtesy import GRANTED, Permission
 from lastbyte.domain.endpoint import Origin
-from lastbyte.domain.errors import ClientUnavailable, PathLost, ResolutionFailed
+from lastbyte.domain.errors import AddressRefused, ClientUnavailable, PathLost, ResolutionFailed
 from lastbyte.domain.trial import Failure, FailureKind, LinkProof, Observation, Trial
-from lastbyte.ports import CellPlan, CellProof, CellStore, ClientRunner, Outcome, Resolver, Target
+from lastbyte.ports import ArtifactSink, CellPlan, CellProof, CellStore, ClientRunner, Outcome, Resolver, Target
 from lastbyte.services.link import Link
 from lastbyte.services.stopping import enough
-from lastbyte.stats.tolerance import trial_out_of_tolerance
+from lastbyte.services.watched_trials import file_name, watch
+from lastbyte.stats.tolerance import cell_out_of_tolerance, trial_out_of_tolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,8 @@ class Bench:
     """Set to end after the trial under way, which is then thrown away: it was cut short."""
     ceilings: Callable[[], Sequence[Ceiling]] = tuple
     """What is known of how fast clients are on this machine at most."""
+    artifacts: ArtifactSink | None = None
+    """Where watched trials leave their files; None: nothing is watched here."""
 
 
 def measure_cell(cell_id: int, worker: str, store: CellStore, bench: Bench, lease_s: float) -> bool:
@@ -80,19 +84,23 @@ class CellRun:
         self.rounds_saved = 0
         """Rounds that were not needed, once the trials have ended."""
         self._target: Target | None = None
-        self._unresolved = ""
+        self._unresolved = Failure(FailureKind.DNS, "")
+        self._unproven = ""
 
     def prove(self) -> CellProof:
         """Resolve and pin the address, shape the link and probe it: what holds for all trials of the cell.
 
-        An endpoint that does not resolve is not an error here: its trials become failures of kind ``dns``.
+        An endpoint that does not resolve is not an error here: its trials become failures of kind ``dns``, or of kind
+        ``not-allowed`` where its address may not be measured.
         """
         plan, bench = self._plan, self._bench
         try:
             self._target = bench.resolver.resolve(plan.endpoint)
         except ResolutionFailed as exc:
-            self._unresolved = str(exc)
+            kind = FailureKind.NOT_ALLOWED if isinstance(exc, AddressRefused) else FailureKind.DNS
+            self._unresolved = Failure(kind, str(exc))
         rtt = bench.link.shape(plan.profile, plan.endpoint.base_rtt_ms)
+        self._unproven = cell_out_of_tolerance(plan.profile, rtt.requested_ms, rtt.samples_ms, rtt.lost)
         target = self._target
         builds = {c.id: bench.runner.build_of(c) for c in plan.clients if self._is_installed(c)}
         return CellProof(
@@ -100,6 +108,7 @@ class CellRun:
             address=target.address if target else "",
             resolution_s=target.resolution_s if target else 0.0,
             rtt=rtt,
+            link=bench.link.probed,
             commands={c.id: bench.runner.command_for(c, target, plan.timeout_s) for c in plan.clients if target},
             builds=builds,
             machine={
@@ -111,7 +120,14 @@ class CellRun:
         )
 
     def trials(self) -> Iterator[Trial]:
-        """Run what is left, round by round; ends early when ``stop`` is set, a fetch is refused, or enough is known."""
+        """Run what is left, round by round, then the capture rounds.
+
+        Ends early when ``stop`` is set or a fetch is refused; the counted rounds also when enough is known.
+        """
+        yield from self._counted_rounds()
+        yield from self._capture_rounds()
+
+    def _counted_rounds(self) -> Iterator[Trial]:
         plan = self._plan
         arms = {client.id: client for client in plan.clients}
         for round_index in range(plan.rounds + 1):
@@ -119,7 +135,7 @@ class CellRun:
             for position, client_id in enumerate(order):
                 if (round_index, client_id) in plan.done:
                     continue
-                if not self._may_go_on():
+                if not self._may_go_on(arms[client_id]):
                     return
                 observation, proof = self._observe(arms[client_id], round_index)
                 if self._bench.stop.is_set():
@@ -132,17 +148,42 @@ class CellRun:
                 self.rounds_saved = plan.rounds - round_index
                 return
 
-    def _may_go_on(self) -> bool:
-        """False when told to stop or refused; waits for the minimum gap between fetches from one host."""
+    def _capture_rounds(self) -> Iterator[Trial]:
+        """Trials that are watched and never counted; none on a link that is out of tolerance."""
+        plan, sink = self._plan, self._bench.artifacts
+        if sink is None or self._unproven or self._target is None or self._bench.stop.is_set() or self.refused:
+            return
+        arms = {client.id: client for client in plan.clients}
+        for round_index in capture_rounds(plan.capture):
+            order = order_of_arms(plan.seed, plan.endpoint.id, plan.profile.name, round_index, list(arms))
+            for position, client_id in enumerate(order):
+                if (round_index, client_id) in plan.done:
+                    continue
+                if not self._may_go_on(arms[client_id]):
+                    return
+                name = file_name(plan.endpoint.id, plan.profile.name, client_id, f"capture{-round_index}")
+                observe = partial(self._observe, round_index=round_index)
+                (observation, proof), artifacts = watch(arms[client_id], name, self._bench.link, sink, observe)
+                if self._bench.stop.is_set():
+                    return
+                reason = trial_out_of_tolerance(plan.profile, proof) if proof else ""
+                yield Trial(round_index, client_id, position, observation, proof, reason, artifacts)
+
+    def _may_go_on(self, client: Client) -> bool:
+        """False when told to stop or refused; waits for the minimum gap between fetches from one host. An arm with a
+        memory makes two requests in one."""
         if self._bench.stop.is_set():
             return False
         if self._plan.endpoint.origin is Origin.TESTBED or self._target is None:
             return True
-        permission = self._ask()
-        if not permission.granted:
-            self.refused = permission
-            return False
-        return not self._bench.stop.wait(permission.wait_s)
+        wait_s = 0.0
+        for _ in range(1 if client.memory is None else 2):
+            permission = self._ask()
+            if not permission.granted:
+                self.refused = permission
+                return False
+            wait_s = max(wait_s, permission.wait_s)
+        return not self._bench.stop.wait(wait_s)
 
     def _remember(self, trial: Trial) -> None:
         if self._plan.stopping is None or trial.is_warmup:
@@ -170,7 +211,7 @@ class CellRun:
 
     def _observe(self, client: Client, round_index: int) -> tuple[Observation, LinkProof | None]:
         if self._target is None:
-            return failed(FailureKind.DNS, self._unresolved), None
+            return failed(self._unresolved.kind, self._unresolved.detail), None
         plan, link = self._plan, self._bench.link
         link.restore()
         observation: Observation | None = None

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from lastbyte.domain.capture import CapturePolicy
 from lastbyte.domain.client import AA_SUFFIX, Client, Protocol, is_aa
-from lastbyte.domain.courtesy import CourtesyBudget, Permission
+from lastbyte.domain.courtesy import GRANTED, Permission
 from lastbyte.domain.endpoint import Endpoint
 from lastbyte.domain.errors import InvalidInput
 from lastbyte.domain.profile import Profile
@@ -33,8 +34,8 @@ class CellResult:
     trials: list[Trial] = field(default_factory=list)
 
     def counted(self, client_id: str) -> list[Trial]:
-        """Trials of one arm, the warm-up left out."""
-        return [t for t in self.trials if t.client_id == client_id and not t.is_warmup]
+        """Trials of one arm in the counted rounds."""
+        return [t for t in self.trials if t.client_id == client_id and t.is_counted]
 
     def ttlb_s(self, client_id: str) -> dict[int, float]:
         """TTLB in seconds by round, for the rounds in which the arm succeeded on a link and machine in tolerance."""
@@ -49,7 +50,7 @@ class CellResult:
         return Counter(
             label
             for t in self.trials
-            if t.observation.ok and not t.is_warmup and client_id in (None, t.client_id)
+            if t.observation.ok and t.is_counted and client_id in (None, t.client_id)
             for label in labels_of(t.unproven_reason)
         )
 
@@ -71,7 +72,7 @@ class CellResult:
     def unproven_reason(self) -> str:
         """Why the link can't be believed; empty when it was in tolerance."""
         rtt = self.proof.rtt
-        return cell_out_of_tolerance(self.profile, rtt.requested_ms, rtt.samples_ms, rtt.lost)
+        return cell_out_of_tolerance(self.profile, rtt.requested_ms, rtt.samples_ms, rtt.lost, self.proof.link)
 
     def floor(self, client_id: str) -> Floor | None:
         """The noise floor from an arm that ran twice; None when it did not."""
@@ -112,18 +113,6 @@ class CellResult:
         return {n: phases for n, phases in found if phases is not None}
 
 
-class _Pause:
-    """The minimum gap between fetches from a host that is not ours; nobody else is asked, since nobody else is here."""
-
-    def __init__(self, gap_s: float) -> None:
-        self._gap_s = gap_s
-        self._first = True
-
-    def __call__(self) -> Permission:
-        wait_s, self._first = (0.0 if self._first else self._gap_s), False
-        return Permission(granted=True, wait_s=wait_s)
-
-
 @dataclass(frozen=True, slots=True)
 class OneShot:
     """What to measure."""
@@ -134,17 +123,24 @@ class OneShot:
     rounds: int
     seed: int
     timeout_s: float = 60.0
+    capture: CapturePolicy = CapturePolicy.NEVER
 
     @property
     def trials_planned(self) -> int:
-        """Number of trials, the warm-up rounds included."""
-        return len(self.profiles) * len(self.clients) * (self.rounds + 1)
+        """Number of trials, the warm-up and capture rounds included."""
+        return len(self.profiles) * len(self.clients) * (self.rounds + 1 + self.capture.rounds)
 
 
-def measure(job: OneShot, bench: Bench, on_trial: Callable[[Profile, Trial], None]) -> list[CellResult]:
-    """Run every profile's rounds; ``on_trial`` is called as each trial ends.
+def measure(
+    job: OneShot,
+    bench: Bench,
+    on_trial: Callable[[Profile, Trial], None],
+    ask: Callable[[], Permission] = lambda: GRANTED,
+) -> list[CellResult]:
+    """Run every profile's rounds; ``on_trial`` is called as each trial ends, ``ask`` before each request to a host that
+    is not ours.
 
-    Ends early, with what was measured, when ``bench.stop`` is set.
+    Ends early, with what was measured, when ``bench.stop`` is set or ``ask`` refuses.
     """
     results = []
     for index, profile in enumerate(job.profiles):
@@ -157,14 +153,15 @@ def measure(job: OneShot, bench: Bench, on_trial: Callable[[Profile, Trial], Non
             profile=profile,
             clients=job.clients,
             timeout_s=job.timeout_s,
+            capture=job.capture,
         )
-        run = CellRun(plan, bench, _Pause(CourtesyBudget().min_gap_s))
+        run = CellRun(plan, bench, ask)
         result = CellResult(profile, job.clients, run.prove())
         results.append(result)
         for trial in run.trials():
             result.trials.append(trial)
             on_trial(profile, trial)
-        if bench.stop.is_set():
+        if bench.stop.is_set() or run.refused is not None:
             break
     return results
 

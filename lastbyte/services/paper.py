@@ -38,8 +38,9 @@ ONLY_SUCCESSES = "Trials that failed or timed out do not count here."
 
 
 def clients_of(arms: Sequence[Client], protocol: Protocol) -> list[str]:
-    """The clients that stand for a protocol; the paper's scripts leave Firefox out."""
-    return [a.id for a in arms if a.protocol is protocol and not is_aa(a.id) and "firefox" not in a.id.lower()]
+    """The plain clients that stand for a protocol; the paper's scripts leave Firefox out."""
+    plain = (a for a in arms if a.protocol is protocol and not is_aa(a.id) and a.memory is None)
+    return [a.id for a in plain if "firefox" not in a.id.lower()]
 
 
 def samples_of(outcomes: Sequence[Outcome], client_ids: Sequence[str]) -> FrozenSamples:

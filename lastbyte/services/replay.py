@@ -15,8 +15,8 @@ from lastbyte.domain.client import Client, Protocol
 from lastbyte.domain.endpoint import size_order
 from lastbyte.domain.errors import InvalidInput, UnknownName
 from lastbyte.domain.profile import Profile
-from lastbyte.services.heatmap import why_unproven
 from lastbyte.services.imported import ImportedCell, ImportedResults
+from lastbyte.services.squares import why_unproven
 from lastbyte.stats import papermodes
 from lastbyte.stats.paired import Verdict, compare, paired_rounds
 from lastbyte.stats.unpaired import compare_unpaired

@@ -6,10 +6,12 @@ import math
 import statistics
 from collections.abc import Sequence
 
+from lastbyte.domain.link_probe import LinkProbe
 from lastbyte.domain.profile import Impairment, Profile
 from lastbyte.domain.tolerance import DEFAULT, Tolerances
 from lastbyte.domain.trial import DirectionCounters, HostUse, LinkProof
 from lastbyte.stats.binomial import at_most, quantile
+from lastbyte.stats.link_probe import link_out_of_tolerance
 
 OVERFLOW_LEVEL = 0.999
 """Drops above this quantile of the requested random loss are put down to a full queue."""
@@ -37,11 +39,20 @@ def rtt_out_of_tolerance(
 
 
 def cell_out_of_tolerance(
-    profile: Profile, requested_ms: float, samples_ms: Sequence[float], lost: int, limits: Tolerances = DEFAULT
+    profile: Profile,
+    requested_ms: float,
+    samples_ms: Sequence[float],
+    lost: int,
+    link: LinkProbe | None = None,
+    limits: Tolerances = DEFAULT,
 ) -> str:
-    """Why the link of a cell can't be believed, from the probe before its trials; empty when it can."""
+    """Why the link of a cell can't be believed, from the probes before its trials; empty when it can.
+
+    ``link``: what was found of rate and loss; None where they were not probed.
+    """
     wrong = rtt_out_of_tolerance(requested_ms, samples_ms, limits, profile.rtt_spread_ms)
-    return wrong or probe_loss_out_of_tolerance(profile, len(samples_ms), lost, limits)
+    wrong = wrong or probe_loss_out_of_tolerance(profile, len(samples_ms), lost, limits)
+    return wrong or (link_out_of_tolerance(link, limits) if link else "")
 
 
 def probe_loss_out_of_tolerance(profile: Profile, answered: int, lost: int, limits: Tolerances = DEFAULT) -> str:

@@ -7,6 +7,7 @@ milliseconds, so the last digit of a time in seconds may differ after a round tr
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,9 +28,10 @@ from lastbyte.services.imported import BadPlace, ImportedCell, ImportedResults
 FORMAT = "trials-csv"
 
 COLUMNS = (
-    "id", "cell_id", "endpoint", "profile", "client", "round", "position", "warmup", "started_at", "outcome",
+    "id", "cell_id", "endpoint", "profile", "client", "round", "position", "warmup", "capture", "started_at", "outcome",
     "failure_detail", "handshake_ms", "ttfb_ms", "ttlb_ms", "elapsed_ms", "exit_code", "http_status", "http_version",
-    "body_bytes", "remote_address", "client_version", "client_sha256", "unproven_reason",
+    "body_bytes", "body_sha256", "remote_address", "client_version", "client_sha256", "unproven_reason",
+    "tls_version", "tls_cipher", "tls_group", "tls_group_source",
 )  # fmt: skip
 NEEDED = ("endpoint", "profile", "client", "round", "outcome", "ttlb_ms")
 
@@ -128,6 +130,9 @@ def _flat(cells: list[str], header: list[str], place: str) -> dict[str, Any]:
     for name in _TIMES:
         value = raw.get(f"{name}_ms", "")
         data[f"{name}_s"] = _float(value, f"{place}: {name}_ms") / 1000 if value else None
+    source = data.get("tls_group_source")
+    known = {name: data.get(f"tls_{name}") for name in ("version", "cipher", "group")}
+    data["tls"] = {**known, "group_source": source} if source else None
     data["position"], data["exit_code"] = data["position"] or 0, data["exit_code"] or 0
     data["started_at"] = data.get("started_at") or datetime.now(UTC).isoformat()
     for name in ("endpoint", "profile", "client", "round"):
@@ -214,6 +219,7 @@ def _values(record: TrialRecord) -> list[object]:
         trial.round_index,
         trial.position,
         trial.is_warmup,
+        trial.is_capture,
         seen.started_at,
         seen.failure.kind.value if seen.failure else "ok",
         seen.failure.detail if seen.failure else None,
@@ -223,8 +229,10 @@ def _values(record: TrialRecord) -> list[object]:
         seen.http_status,
         seen.http_version,
         seen.body_bytes,
+        seen.body_sha256,
         seen.remote_address,
         record.build.short_version if record.build else None,
         record.build.sha256 if record.build else None,
         trial.unproven_reason or None,
+        *(dataclasses.astuple(seen.tls) if seen.tls else (None,) * 4),
     ]

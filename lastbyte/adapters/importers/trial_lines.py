@@ -167,6 +167,8 @@ def trial_from_values(data: Mapping[str, Any], place: str) -> Trial:
         http_status=_optional_whole(data, "http_status", place, _MAX_INT),
         http_version=_text(data, "http_version", place),
         body_bytes=_optional_whole(data, "body_bytes", place, 2**62),
+        body_sha256=_text(data, "body_sha256", place),
+        tls=_tls(data.get("tls"), place),
         remote_address=_text(data, "remote_address", place),
         elapsed_s=times["elapsed_s"] or 0.0,
         headers=headers,
@@ -175,7 +177,7 @@ def trial_from_values(data: Mapping[str, Any], place: str) -> Trial:
     if not client:
         raise Unreadable(f"{place}: client", "is missing.")
     return Trial(
-        round_index=_whole(data, "round", place, 1_000_000),
+        round_index=_whole(data, "round", place, 1_000_000, -1000),
         client_id=client,
         position=_whole(data, "position", place, 32_000),
         observation=observation,
@@ -207,6 +209,8 @@ def _trial_to_json(record: TrialRecord, cell: int) -> dict[str, Any]:
         "http_status": seen.http_status,
         "http_version": seen.http_version,
         "body_bytes": seen.body_bytes,
+        "body_sha256": seen.body_sha256,
+        "tls": codec.tls_to_json(seen.tls),
         "remote_address": seen.remote_address,
         "headers": dict(seen.headers),
         "proof": codec.link_proof_to_json(trial.proof),
@@ -266,6 +270,13 @@ def _object(line: str, place: str) -> dict[str, Any]:
 
 def _with_builds(proof: CellProof | None, builds: Mapping[str, ClientBuild]) -> CellProof | None:
     return replace(proof, builds=dict(builds)) if proof else None
+
+
+def _tls(data: object, place: str) -> Any:
+    try:
+        return codec.tls_from_json(data)  # type: ignore[arg-type]
+    except ValidationError as exc:
+        raise Unreadable(f"{place}: tls", f"can't be used: {_first(exc)}") from exc
 
 
 def _proof(data: object, place: str) -> Any:

@@ -28,7 +28,7 @@ from lastbyte.adapters.postgres.models import (
 LOCAL: dict[type[Base], tuple[str, ...]] = {
     CampaignRow: (),
     CampaignArmRow: ("campaign_id",),
-    CellRow: ("id", "campaign_id", "lease_owner", "lease_until", "build_ids"),
+    CellRow: ("id", "campaign_id", "lease_owner", "lease_until", "build_ids", "version", "crashes"),
     ClientBuildRow: ("id",),
     TrialRow: ("id", "campaign_id", "cell_id", "client_build_id"),
     ArtifactRow: ("id", "trial_id", "location"),

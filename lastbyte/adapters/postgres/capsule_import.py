@@ -11,7 +11,7 @@ from uuid import UUID
 from pydantic import ValidationError
 from sqlalchemy import Connection, select
 
-from lastbyte.adapters.postgres import codec
+from lastbyte.adapters.postgres import codec, rollups
 from lastbyte.adapters.postgres.capsule_columns import LOCAL, decoded, inserting
 from lastbyte.adapters.postgres.import_store import add_catalogue, batches, build_id
 from lastbyte.adapters.postgres.models import (
@@ -33,6 +33,7 @@ from lastbyte.services.capsule import Capsule
 OVER = (CampaignState.DONE.value, CampaignState.CANCELLED.value)
 """States of campaigns that a capsule may hold."""
 
+_CELL_OVER = (CellState.DONE.value, CellState.CANCELLED.value, CellState.QUARANTINED.value)
 _OUTCOMES = frozenset({"ok", *(kind.value for kind in FailureKind)})
 
 
@@ -80,6 +81,9 @@ class CapsuleImport:
         trials = (self._trial(row, place, ident, cell_ids, builds) for place, row in self._capsule.rows(form.TRIALS))
         for batch in batches(trials):
             self._connection.execute(inserting(TrialRow), batch)
+        twice = rollups.rebuild(self._connection, ident)
+        if twice is not None:
+            raise self._bad(form.TRIALS, f"round {twice[1]} of {twice[0]} is there twice in one cell.")
         self._store_artifacts(ident)
 
     def _build(self, row: Mapping[str, Any], place: str) -> int:
@@ -94,7 +98,7 @@ class CapsuleImport:
         row = dict(row)
         used = row.pop("builds", None)
         values = self._load(CellRow, row, place)
-        if values.get("state") not in (CellState.DONE.value, CellState.CANCELLED.value):
+        if values.get("state") not in _CELL_OVER:
             raise self._bad(place, f"the cell is {values.get('state')!r}, not over.")
         self._parsed(codec.cell_proof_from_json, values.get("proof"), place)
         if used is not None and not isinstance(used, dict):
@@ -132,6 +136,9 @@ class CapsuleImport:
             trial = self._at(trial_ids, row.pop("trial", None), place, "trial")
             values = self._load(ArtifactRow, row, place)
             sha256 = values.get("sha256")
+            if values.get("dropped_reason"):
+                self._connection.execute(inserting(ArtifactRow), {**values, "trial_id": trial, "location": ""})
+                continue
             if sha256 not in self._capsule.contents.artifacts:
                 raise self._bad(place, "its bytes are not in the capsule.")
             self._connection.execute(inserting(ArtifactRow), {**values, "trial_id": trial, "location": sha256})

@@ -127,7 +127,7 @@ class PostgresCapsuleStore:
         )
         lines = [json_line({"trial": place[row["trial_id"]], **dump(ArtifactRow, row)}) for row in rows]
         yield Member(form.ARTIFACTS, lines)
-        for sha256, location in sorted({row["sha256"]: row["location"] for row in rows}.items()):
+        for sha256, location in sorted({row["sha256"]: row["location"] for row in rows if row["location"]}.items()):
             yield Member(form.BLOBS + sha256, _file_chunks(self._artifacts / location))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Engine, select, update
+from sqlalchemy import Connection, Engine, Row, select, true, update
 from sqlalchemy.dialects.postgresql import insert
 
 from lastbyte.adapters.postgres import codec
@@ -47,25 +47,13 @@ class PostgresCatalogue:
 
     def endpoints(self) -> list[Endpoint]:
         """In catalogue order."""
-        query = select(EndpointRow.__table__).where(EndpointRow.active).order_by(EndpointRow.position)
+        query = select(EndpointRow.__table__).where(EndpointRow.active).order_by(EndpointRow.position, EndpointRow.id)
         with transaction(self._engine) as connection:
-            return [
-                Endpoint(
-                    id=row.id,
-                    provider=row.provider,
-                    url=row.url,
-                    size_label=row.size_label,
-                    kind=EndpointKind(row.kind),
-                    origin=Origin(row.origin),
-                    expected_bytes=row.expected_bytes,
-                    base_rtt_ms=row.base_rtt_ms,
-                )
-                for row in connection.execute(query)
-            ]
+            return [endpoint_of(row) for row in connection.execute(query)]
 
     def profiles(self) -> list[Profile]:
         """In catalogue order."""
-        query = select(ProfileRow.spec).where(ProfileRow.active).order_by(ProfileRow.position)
+        query = select(ProfileRow.spec).where(ProfileRow.active).order_by(ProfileRow.position, ProfileRow.name)
         with transaction(self._engine) as connection:
             return [codec.profile_from_json(spec) for spec in connection.execute(query).scalars()]
 
@@ -90,18 +78,37 @@ class PostgresCatalogue:
             connection.execute(select(1))
 
 
+def endpoint_of(row: Row[*tuple[Any, ...]]) -> Endpoint:
+    """An endpoint from its row."""
+    return Endpoint(
+        id=row.id,
+        provider=row.provider,
+        url=row.url,
+        size_label=row.size_label,
+        kind=EndpointKind(row.kind),
+        origin=Origin(row.origin),
+        expected_bytes=row.expected_bytes,
+        expected_sha256=row.expected_sha256,
+        base_rtt_ms=row.base_rtt_ms,
+    )
+
+
 def _replace(
     connection: Connection,
     table: type[EndpointRow | ProfileRow | ClientRow],
     key: str,
     rows: Sequence[dict[str, Any]],
 ) -> None:
-    """Insert or update ``rows`` in their order and switch the others off; none is deleted, campaigns refer to them."""
+    """Insert or update ``rows`` in their order and switch the others off; none is deleted, campaigns refer to them.
+
+    What people made or changed stays as it is.
+    """
     key_column = getattr(table, key)
     names = [row[key] for row in rows]
-    connection.execute(update(table).where(key_column.not_in(names), table.active).values(active=False))
+    from_files = true() if issubclass(table, ClientRow) else ~table.own
+    connection.execute(update(table).where(key_column.not_in(names), table.active, from_files).values(active=False))
     if not rows:
         return
     statement = insert(table).values([{**row, "position": place, "active": True} for place, row in enumerate(rows)])
     changed = {column: statement.excluded[column] for column in (*rows[0], "position", "active") if column != key}
-    connection.execute(statement.on_conflict_do_update(index_elements=[key_column], set_=changed))
+    connection.execute(statement.on_conflict_do_update(index_elements=[key_column], set_=changed, where=from_files))

@@ -13,13 +13,18 @@ from uuid import UUID
 from sqlalchemy import Connection, Engine, bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 
-from lastbyte.adapters.postgres import codec, courtesy
+from lastbyte.adapters.postgres import codec, courtesy, quarantine, rollups
+from lastbyte.adapters.postgres.artifact_store import store_artifacts
 from lastbyte.adapters.postgres.engine import single_statement, transaction
 from lastbyte.domain.campaign import CampaignSpec
+from lastbyte.domain.capture import CapturePolicy
 from lastbyte.domain.client import ClientBuild
 from lastbyte.domain.courtesy import CourtesyBudget, Permission
 from lastbyte.domain.trial import Trial
-from lastbyte.ports import CellPlan, CellProof, Outcome
+from lastbyte.ports import CellPlan, CellProof
+
+_LONGEST_REASON = 500
+"""Characters of an error's text that are kept with a cell."""
 
 _LOCK_CAMPAIGN = text(
     "SELECT id, state FROM campaigns WHERE id = (SELECT campaign_id FROM cells WHERE id = :cell_id) FOR NO KEY UPDATE"
@@ -49,7 +54,7 @@ _EXTEND = text("""
 """)
 
 _STORE_PROOF = text("""
-    UPDATE cells SET proof = :proof, build_ids = :build_ids
+    UPDATE cells SET proof = :proof, build_ids = :build_ids, version = version + 1
      WHERE id = :cell_id AND lease_owner = :worker AND state = 'running'
 """).bindparams(bindparam("proof", type_=JSONB), bindparam("build_ids", type_=JSONB))
 
@@ -60,29 +65,28 @@ _UPSERT_BUILD = text("""
  RETURNING id
 """)
 
-_STORE_TRIAL = text("""
+_STORE_TRIAL = text(f"""
     WITH held AS (
         SELECT id, campaign_id, host, (build_ids ->> :client_id)::bigint AS build_id
           FROM cells
          WHERE id = :cell_id AND lease_owner = :worker AND state = 'running'
            FOR NO KEY UPDATE
-    ), inserted AS (
+    ), fresh AS ({rollups.ADD_ONE}), inserted AS (
         INSERT INTO trials (
             campaign_id, cell_id, client_build_id, client_id, round_index, position, started_at, outcome,
             failure_detail, handshake_s, ttfb_s, ttlb_s, elapsed_s, exit_code, http_status, http_version,
-            body_bytes, remote_address, headers, proof, unproven_reason)
+            body_bytes, body_sha256, tls, remote_address, headers, proof, unproven_reason)
         SELECT campaign_id, id, build_id, :client_id, :round_index, :position, :started_at, :outcome,
                :failure_detail, :handshake_s, :ttfb_s, :ttlb_s, :elapsed_s, :exit_code, :http_status, :http_version,
-               :body_bytes, :remote_address, :headers, :proof, :unproven_reason
-          FROM held
-            ON CONFLICT (cell_id, round_index, client_id) DO NOTHING
+               :body_bytes, :body_sha256, :tls, :remote_address, :headers, :proof, :unproven_reason
+          FROM held CROSS JOIN fresh
         RETURNING cell_id, outcome
     ), counted AS (
         UPDATE cells
-           SET trials_done = trials_done + 1,
+           SET trials_done = trials_done + 1, version = version + 1,
                trials_failed = trials_failed + (inserted.outcome <> 'ok')::int,
                busy_s = busy_s + extract(epoch FROM clock_timestamp() - coalesce(progress_at, clock_timestamp())),
-               progress_at = clock_timestamp()
+               progress_at = clock_timestamp(), crashes = 0
           FROM inserted
          WHERE cells.id = inserted.cell_id
     ), used AS (
@@ -91,19 +95,23 @@ _STORE_TRIAL = text("""
          WHERE hosts.host = held.host
     )
     SELECT EXISTS (SELECT FROM held)
-""").bindparams(bindparam("headers", type_=JSONB), bindparam("proof", type_=JSONB(none_as_null=True)))
+""").bindparams(  # noqa: S608 - made of constants only
+    bindparam("headers", type_=JSONB),
+    bindparam("proof", type_=JSONB(none_as_null=True)),
+    bindparam("tls", type_=JSONB(none_as_null=True)),
+)
 
 _FINISH_CELL = text("""
     UPDATE cells SET state = 'done', lease_owner = NULL, lease_until = NULL, finished_at = clock_timestamp(),
            rounds_saved = :rounds_saved,
-           trials_saved = CASE WHEN :rounds_saved > 0 THEN trials_planned - trials_done ELSE 0 END
+           trials_saved = greatest(trials_planned - trials_done, 0)
      WHERE id = :cell_id AND lease_owner = :worker AND state = 'running'
  RETURNING id
 """)
 
 _FINISH_CAMPAIGN = text("""
     UPDATE campaigns SET state = 'done', finished_at = clock_timestamp()
-     WHERE id = :campaign_id AND state = 'running'
+     WHERE id = :campaign_id AND state IN ('running', 'paused')
        AND NOT EXISTS (SELECT FROM cells WHERE campaign_id = :campaign_id AND state IN ('pending', 'running'))
 """)
 
@@ -122,10 +130,13 @@ class PostgresCellStore:
         self._budget = budget or CourtesyBudget()
 
     def claim(self, cell_id: int, worker: str, lease_s: float) -> CellPlan | None:
-        """Take the cell; None when it is done, cancelled, unknown or held by another living worker."""
+        """Take the cell; None when it is done, paused, cancelled, unknown or held by another living worker."""
         with transaction(self._engine) as connection:
             campaign = connection.execute(_LOCK_CAMPAIGN, {"cell_id": cell_id}).one_or_none()
-            if campaign is None or campaign.state in ("done", "cancelled"):
+            if campaign is None or campaign.state in ("paused", "done", "cancelled"):
+                return None
+            if quarantine.note_takeover(connection, cell_id, worker):
+                connection.execute(_FINISH_CAMPAIGN, {"campaign_id": campaign.id})
                 return None
             if not courtesy.host_is_free(connection, cell_id, self._budget):
                 return None
@@ -156,9 +167,19 @@ class PostgresCellStore:
             )
 
     def store_trial(self, cell_id: int, worker: str, trial: Trial) -> bool:
-        """Store a trial once, and count it, in one statement. False when the cell was cancelled or lost."""
-        with single_statement(self._engine) as connection:
-            return bool(connection.execute(_STORE_TRIAL, _trial_parameters(cell_id, worker, trial)).scalar_one())
+        """Store a trial once, and count it, in one statement, its artifacts in the same transaction.
+
+        False when the cell was cancelled or lost.
+        """
+        parameters = _trial_parameters(cell_id, worker, trial)
+        if not trial.artifacts:
+            with single_statement(self._engine) as connection:
+                return bool(connection.execute(_STORE_TRIAL, parameters).scalar_one())
+        with transaction(self._engine) as connection:
+            held = bool(connection.execute(_STORE_TRIAL, parameters).scalar_one())
+            if held:
+                store_artifacts(connection, cell_id, trial.round_index, trial.client_id, trial.artifacts)
+            return held
 
     def reserve_request(self, cell_id: int, worker: str) -> Permission:
         """Ask before each fetch from a host that is not ours; what is granted is counted at once."""
@@ -184,11 +205,19 @@ class PostgresCellStore:
                 {"cell_id": cell_id, "worker": worker, "reason": reason or None, "not_before": not_before},
             )
 
+    def note_crash(self, cell_id: int, reason: str) -> None:
+        """Count an unexpected error after which the cell was handed back; the third in a row is its last."""
+        with transaction(self._engine) as connection:
+            campaign = connection.execute(_LOCK_CAMPAIGN, {"cell_id": cell_id}).one_or_none()
+            reason = (codec.storable(reason) or "")[:_LONGEST_REASON]
+            if campaign is not None and quarantine.note_failure(connection, cell_id, reason):
+                connection.execute(_FINISH_CAMPAIGN, {"campaign_id": campaign.id})
+
 
 def _plan(connection: Connection, cell_id: int, campaign_id: UUID, endpoint: Any, profile: Any) -> CellPlan:
     campaign = connection.execute(
         text(
-            "SELECT seed, rounds, max_rounds, target_width_pct, equivalence_pct, timeout_s"
+            "SELECT seed, rounds, max_rounds, target_width_pct, equivalence_pct, timeout_s, capture"
             " FROM campaigns WHERE id = :id"
         ),
         {"id": campaign_id},
@@ -207,16 +236,7 @@ def _plan(connection: Connection, cell_id: int, campaign_id: UUID, endpoint: Any
     arms = connection.execute(
         text("SELECT client FROM campaign_arms WHERE campaign_id = :id ORDER BY position"), {"id": campaign_id}
     ).scalars()
-    stored = [
-        Outcome(*row)
-        for row in connection.execute(
-            text(
-                "SELECT cell_id, round_index, client_id, outcome, ttlb_s, coalesce(unproven_reason, ''), body_bytes,"
-                " elapsed_s FROM trials WHERE cell_id = :cell_id"
-            ),
-            {"cell_id": cell_id},
-        )
-    ]
+    stored = rollups.of_cells(connection, [cell_id])
     return CellPlan(
         cell_id=cell_id,
         campaign_id=str(campaign_id),
@@ -229,6 +249,7 @@ def _plan(connection: Connection, cell_id: int, campaign_id: UUID, endpoint: Any
         timeout_s=campaign.timeout_s,
         stopping=spec.stopping,
         stored=tuple(outcome for outcome in stored if outcome.round_index >= 1),
+        capture=CapturePolicy(campaign.capture),
     )
 
 
@@ -268,6 +289,10 @@ def _trial_parameters(cell_id: int, worker: str, trial: Trial) -> dict[str, obje
         "http_status": seen.http_status,
         "http_version": codec.storable(seen.http_version),
         "body_bytes": seen.body_bytes,
+        "body_sha256": seen.body_sha256,
+        "tls": codec.tls_to_json(seen.tls),
+        "body": (seen.body_sha256 or "")[: rollups.BODY_DIGITS],
+        "tls_line": seen.tls.summary if seen.tls else "",
         "remote_address": codec.storable(seen.remote_address),
         "headers": codec.storable_map(seen.headers),
         "proof": codec.link_proof_to_json(trial.proof),

@@ -10,7 +10,9 @@ from pydantic import TypeAdapter
 
 from lastbyte.domain.client import Client
 from lastbyte.domain.endpoint import Endpoint
+from lastbyte.domain.link_probe import LinkProbe
 from lastbyte.domain.profile import Profile
+from lastbyte.domain.tls import TlsDetails
 from lastbyte.domain.trial import LinkProof
 from lastbyte.ports import CellProof, RttProbe
 
@@ -21,6 +23,8 @@ _ENDPOINT = TypeAdapter(Endpoint)
 _PROFILE = TypeAdapter(Profile)
 _CLIENT = TypeAdapter(Client)
 _LINK_PROOF = TypeAdapter(LinkProof)
+_LINK_PROBE = TypeAdapter(LinkProbe)
+_TLS = TypeAdapter(TlsDetails)
 
 
 def _dump(adapter: TypeAdapter[Any], value: object) -> dict[str, Any]:
@@ -99,6 +103,16 @@ def link_proof_from_json(data: Json | None) -> LinkProof | None:
     return None if data is None else _LINK_PROOF.validate_python(data)
 
 
+def tls_to_json(tls: TlsDetails | None) -> dict[str, Any] | None:
+    """All fields by name."""
+    return None if tls is None else _dump(_TLS, tls)
+
+
+def tls_from_json(data: Json | None) -> TlsDetails | None:
+    """The reverse of ``tls_to_json``."""
+    return None if data is None else _TLS.validate_python(data)
+
+
 def cell_proof_to_json(proof: CellProof) -> dict[str, Any]:
     """Everything but the builds, which have a table of their own."""
     return {
@@ -112,6 +126,7 @@ def cell_proof_to_json(proof: CellProof) -> dict[str, Any]:
             "waits": proof.rtt.waits,
             "calm": proof.rtt.calm,
         },
+        "link": _dump(_LINK_PROBE, proof.link) if proof.link else None,
         "commands": {client: [storable(word) for word in argv] for client, argv in proof.commands.items()},
         "machine": storable_json(proof.machine),
     }
@@ -129,6 +144,7 @@ def cell_proof_from_json(data: Json | None) -> CellProof | None:
         rtt=RttProbe(
             rtt["requested_ms"], tuple(rtt["samples_ms"]), rtt["lost"], rtt.get("waits", 0), rtt.get("calm", True)
         ),
+        link=_LINK_PROBE.validate_python(data["link"]) if data.get("link") else None,
         commands={client: tuple(argv) for client, argv in data["commands"].items()},
         machine=data.get("machine", {}),
     )

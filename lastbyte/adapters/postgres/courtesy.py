@@ -7,14 +7,20 @@ leaves none uncounted; its bytes are counted by the statement that stores the tr
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, text
+from typing import Any
 
-from lastbyte.domain.courtesy import GRANTED, CourtesyBudget, Permission
+from sqlalchemy import Connection, Row, text
+
+from lastbyte.domain.courtesy import GRANTED, BudgetChange, CourtesyBudget, Permission
 
 BUSY_FOR_S = 2.0
 """A cell whose host is taken is looked at again so much later, in seconds."""
 
-_HOST = text("SELECT host FROM cells WHERE id = :cell_id")
+_HOST = text("""
+    SELECT host, requests_per_day, bytes_per_day, min_gap_s
+      FROM cells LEFT JOIN endpoints ON endpoints.id = cells.endpoint_id
+     WHERE cells.id = :cell_id
+""")
 
 _LOCK_HOST = text("SELECT pg_advisory_xact_lock(hashtextextended('lastbyte host ' || :host, 0))")
 
@@ -38,7 +44,11 @@ _POSTPONE = text("""
      WHERE id = :cell_id AND (state = 'pending' OR (state = 'running' AND lease_until < clock_timestamp()))
 """)
 
-_HELD = text("SELECT host FROM cells WHERE id = :cell_id AND lease_owner = :worker AND state = 'running'")
+_HELD = text("""
+    SELECT host, requests_per_day, bytes_per_day, min_gap_s
+      FROM cells LEFT JOIN endpoints ON endpoints.id = cells.endpoint_id
+     WHERE cells.id = :cell_id AND lease_owner = :worker AND state = 'running'
+""")
 
 _RESERVE = text("""
     INSERT INTO hosts AS used (host, day, requests, bytes)
@@ -57,9 +67,10 @@ def host_is_free(connection: Connection, cell_id: int, budget: CourtesyBudget) -
 
     The host stays locked until the transaction ends.
     """
-    host = connection.execute(_HOST, {"cell_id": cell_id}).scalar_one_or_none()
-    if host is None:
+    found = connection.execute(_HOST, {"cell_id": cell_id}).one_or_none()
+    if found is None or found.host is None:
         return True
+    host, budget = found.host, _budget_of(found, budget)
     connection.execute(_LOCK_HOST, {"host": host})
     wanted: dict[str, object] = {"cell_id": cell_id, "not_before": None, "wait_s": BUSY_FOR_S}
     if connection.execute(_TAKEN, {"host": host, "cell_id": cell_id}).scalar_one():
@@ -79,6 +90,7 @@ def reserve(connection: Connection, cell_id: int, worker: str, budget: CourtesyB
         return Permission(granted=False)
     if held.host is None:
         return GRANTED
+    budget = _budget_of(held, budget)
     wait_s = connection.execute(
         _RESERVE,
         {
@@ -91,6 +103,11 @@ def reserve(connection: Connection, cell_id: int, worker: str, budget: CourtesyB
     if wait_s is not None:
         return Permission(granted=True, wait_s=max(0.0, float(wait_s)))
     return _spent(connection, held.host, budget) or Permission(granted=False)
+
+
+def _budget_of(row: Row[Any], budget: CourtesyBudget) -> CourtesyBudget:
+    """The endpoint's own, where it has one."""
+    return BudgetChange(row.requests_per_day, row.bytes_per_day, row.min_gap_s).applied_to(budget)
 
 
 def _spent(connection: Connection, host: str, budget: CourtesyBudget) -> Permission | None:

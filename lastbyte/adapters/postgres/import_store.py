@@ -14,7 +14,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.exc import DataError, IntegrityError
 
-from lastbyte.adapters.postgres import codec
+from lastbyte.adapters.postgres import codec, rollups
+from lastbyte.adapters.postgres.bulk import copy_trials
 from lastbyte.adapters.postgres.engine import transaction
 from lastbyte.adapters.postgres.models import (
     CampaignArmRow,
@@ -24,7 +25,6 @@ from lastbyte.adapters.postgres.models import (
     ClientRow,
     EndpointRow,
     ProfileRow,
-    TrialRow,
 )
 from lastbyte.domain.campaign import CampaignState, CellState
 from lastbyte.domain.client import Client, ClientBuild
@@ -154,19 +154,38 @@ def _store(
             for position, client in enumerate(results.clients)
         ],
     )
-    trials = insert(TrialRow).values(proof=bindparam("proof", type_=JSONB(none_as_null=True)))
-    for position, cell in enumerate(results.cells):
-        builds = {
-            client: build_id(connection, build) for client, build in (cell.proof.builds if cell.proof else {}).items()
-        }
-        cell_id = connection.execute(_insert_cell(), _cell(campaign_id, position, cell, builds)).scalar_one()
-        for batch in batches(cell.trials):
-            connection.execute(trials, [_trial(campaign_id, cell_id, trial, builds) for trial in batch])
+    known: dict[ClientBuild, int] = {}
+    builds = [_build_ids(connection, cell, known) for cell in results.cells]
+    values = [
+        _cell(campaign_id, place, cell, used)
+        for place, (cell, used) in enumerate(zip(results.cells, builds, strict=True))
+    ]
+    cell_ids = connection.execute(_insert_cells(), values).scalars().all()
+    copy_trials(
+        connection,
+        (
+            _trial(campaign_id, cell_id, trial, used)
+            for cell_id, cell, used in zip(cell_ids, results.cells, builds, strict=True)
+            for trial in cell.trials
+        ),
+    )
+    rollups.rebuild(connection, campaign_id)  # a round that is there twice was refused: all is stored in one month
 
 
-def _insert_cell() -> Any:
+def _insert_cells() -> Any:
     nullable = {name: bindparam(name, type_=JSONB(none_as_null=True)) for name in ("proof", "build_ids")}
-    return insert(CellRow).values(finished_at=func.now(), **nullable).returning(CellRow.id)
+    return (
+        insert(CellRow).values(finished_at=func.now(), **nullable).returning(CellRow.id, sort_by_parameter_order=True)
+    )
+
+
+def _build_ids(connection: Connection, cell: ImportedCell, known: dict[ClientBuild, int]) -> dict[str, int]:
+    """Client -> row of the build that ran in the cell; ``known`` are those that were looked up before."""
+    used = cell.proof.builds if cell.proof else {}
+    for build in used.values():
+        if build not in known:
+            known[build] = build_id(connection, build)
+    return {client: known[build] for client, build in used.items()}
 
 
 def _cell(campaign_id: UUID, position: int, cell: ImportedCell, builds: Mapping[str, int]) -> dict[str, Any]:
@@ -208,6 +227,8 @@ def _trial(campaign_id: UUID, cell_id: int, trial: Trial, builds: Mapping[str, i
         "http_status": seen.http_status,
         "http_version": codec.storable(seen.http_version),
         "body_bytes": seen.body_bytes,
+        "body_sha256": codec.storable(seen.body_sha256),
+        "tls": codec.tls_to_json(seen.tls),
         "remote_address": codec.storable(seen.remote_address),
         "headers": codec.storable_map(seen.headers),
         "proof": codec.link_proof_to_json(trial.proof),

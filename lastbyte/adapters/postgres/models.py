@@ -13,7 +13,6 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
-    ARRAY,
     BigInteger,
     CheckConstraint,
     DateTime,
@@ -21,6 +20,7 @@ from sqlalchemy import (
     ForeignKey,
     Identity,
     Index,
+    Integer,
     MetaData,
     SmallInteger,
     Text,
@@ -28,7 +28,7 @@ from sqlalchemy import (
     func,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 NAMING_CONVENTION = {
@@ -67,11 +67,18 @@ class EndpointRow(Base):
     kind: Mapped[str]
     origin: Mapped[str]
     expected_bytes: Mapped[int | None] = mapped_column(BigInteger)
+    expected_sha256: Mapped[str | None]
     base_rtt_ms: Mapped[float]
     position: Mapped[int]
     """Place in the catalogue's own order."""
     active: Mapped[bool] = mapped_column(server_default=text("true"))
     """False once the catalogue no longer holds it; kept for the campaigns that measured it."""
+    own: Mapped[bool] = mapped_column(server_default=text("false"))
+    """Made or changed by people: the catalogue's files have no say over it."""
+    requests_per_day: Mapped[int | None] = mapped_column(BigInteger)
+    """Its own courtesy budget, as are the next two; NULL: the default."""
+    bytes_per_day: Mapped[int | None] = mapped_column(BigInteger)
+    min_gap_s: Mapped[float | None]
 
 
 class ProfileRow(Base):
@@ -83,6 +90,8 @@ class ProfileRow(Base):
     spec: Mapped[Json]
     position: Mapped[int]
     active: Mapped[bool] = mapped_column(server_default=text("true"))
+    own: Mapped[bool] = mapped_column(server_default=text("false"))
+    """Made or changed by people: the catalogue's files have no say over it."""
 
 
 class ClientRow(Base):
@@ -127,16 +136,36 @@ class VantageRow(Base):
     capabilities: Mapped[Json]
 
 
+class WorkerRow(Base):
+    """A worker process, as its last heartbeat described it."""
+
+    __tablename__ = "workers"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    vantage: Mapped[str]
+    hostname: Mapped[str]
+    pid: Mapped[int]
+    version: Mapped[str]
+    cell_id: Mapped[int | None] = mapped_column(BigInteger)
+    """What it measures now."""
+    trouble: Mapped[str]
+    started_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    last_seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
 class CampaignRow(Base):
     """What a user asked for."""
 
     __tablename__ = "campaigns"
     __table_args__ = (
-        CheckConstraint("state IN ('queued', 'running', 'done', 'cancelled')", name="state"),
+        CheckConstraint("state IN ('queued', 'running', 'paused', 'done', 'cancelled')", name="state"),
         CheckConstraint("rounds >= 1", name="rounds"),
         CheckConstraint("max_rounds >= rounds", name="max_rounds"),
         CheckConstraint("aa IN ('off', 'baseline', 'both')", name="aa"),
+        CheckConstraint("priority IN ('high', 'normal', 'low')", name="priority"),
+        CheckConstraint("capture IN ('never', 'last-round', 'last-three-rounds')", name="capture"),
         Index(None, "created_at", "id"),
+        Index(None, "labels", postgresql_using="gin"),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -150,12 +179,18 @@ class CampaignRow(Base):
     target_width_pct: Mapped[float | None]
     equivalence_pct: Mapped[float] = mapped_column(server_default=text("3"))
     aa: Mapped[str] = mapped_column(server_default=text("'off'"))
+    priority: Mapped[str] = mapped_column(server_default=text("'normal'"))
+    capture: Mapped[str] = mapped_column(server_default=text("'never'"))
+    tls_groups: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=text("'{}'"))
+    """Key exchange groups that were pinned."""
     seed: Mapped[int] = mapped_column(BigInteger)
     vantage: Mapped[str]
     timeout_s: Mapped[float]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
+    labels: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=text("'{}'"))
+    """Words by which people and schedules find it again."""
     source: Mapped[Json | None] = mapped_column(JSONB(none_as_null=True))
     """Where an imported campaign came from; NULL: it was measured here."""
 
@@ -177,7 +212,8 @@ class CellRow(Base):
     __tablename__ = "cells"
     __table_args__ = (
         UniqueConstraint("campaign_id", "endpoint_id", "profile_name", "vantage"),
-        CheckConstraint("state IN ('pending', 'running', 'done', 'cancelled')", name="state"),
+        Index(None, "endpoint_id", "profile_name"),
+        CheckConstraint("state IN ('pending', 'running', 'done', 'cancelled', 'quarantined')", name="state"),
         CheckConstraint("trials_failed <= trials_done", name="counters"),
         Index("ix_cells_host", "host", postgresql_where=text("state = 'running' AND host IS NOT NULL")),
         Index("ix_cells_open", "vantage", "id", postgresql_where=text("state IN ('pending', 'running')")),
@@ -211,11 +247,48 @@ class CellRow(Base):
     """Seconds during which a worker measured this cell; the base of the campaign's ETA."""
     progress_at: Mapped[datetime | None]
     """Last claim or stored trial; ``busy_s`` grows from here."""
+    crashes: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    """Workers that it crashed since its last stored trial."""
+    crash_reason: Mapped[str | None]
+    """How the last one ended; of a cell in quarantine, a sentence for people."""
     proof: Mapped[Json | None]
+    version: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    """Grows with everything that a square of a heatmap shows: a square of the same version is the same square."""
     build_ids: Mapped[Json | None]
     """Client id -> client_builds.id, given to each trial as it is stored."""
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
+
+
+class AnnotationRow(Base):
+    """What somebody noted about a moment, to stand beside trends."""
+
+    __tablename__ = "annotations"
+    __table_args__ = (Index(None, "at"),)
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    at: Mapped[datetime]
+    text: Mapped[str]
+    endpoint_id: Mapped[str | None]
+    """NULL: it concerns everything."""
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class IdempotencyKeyRow(Base):
+    """A create that carried a key, and its answer; for a day."""
+
+    __tablename__ = "idempotency_keys"
+    __table_args__ = (Index(None, "created_at"),)
+
+    scope: Mapped[str] = mapped_column(primary_key=True)
+    """Whose key it is."""
+    key: Mapped[str] = mapped_column(primary_key=True)
+    request_sha256: Mapped[str]
+    status: Mapped[int | None]
+    """NULL: it is not answered yet."""
+    headers: Mapped[Json | None]
+    body: Mapped[bytes | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
 class HostRow(Base):
@@ -232,13 +305,17 @@ class HostRow(Base):
 
 
 class TrialRow(Base):
-    """One fetch. Written once, never changed."""
+    """One fetch. Written once, never changed.
+
+    Partitioned by month of ``stored_at``, the database's clock. That a round of an arm is there once in its cell is
+    kept by ``cell_rollups``, and by a unique index within each month.
+    """
 
     __tablename__ = "trials"
     __table_args__ = (
-        UniqueConstraint("cell_id", "round_index", "client_id"),
         CheckConstraint("(outcome = 'ok') = (ttlb_s IS NOT NULL)", name="ttlb"),
         Index(None, "campaign_id", "id"),
+        {"postgresql_partition_by": "RANGE (stored_at)"},
     )
 
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
@@ -264,24 +341,76 @@ class TrialRow(Base):
     remote_address: Mapped[str | None]
     headers: Mapped[Json]
     proof: Mapped[Json | None]
+    body_sha256: Mapped[str | None]
+    tls: Mapped[Json | None] = mapped_column(JSONB(none_as_null=True))
+    """What the handshake agreed on."""
     unproven_reason: Mapped[str | None]
     """Why link or machine were out of tolerance during it; null when they were in tolerance."""
-    stored_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    stored_at: Mapped[datetime] = mapped_column(server_default=func.now(), primary_key=True)
+
+
+class CellRollupRow(Base):
+    """What comparisons need of the trials of one arm of a cell: arrays with an item per trial."""
+
+    __tablename__ = "cell_rollups"
+
+    cell_id: Mapped[int] = mapped_column(ForeignKey("cells.id", ondelete="CASCADE"), primary_key=True)
+    client_id: Mapped[str] = mapped_column(primary_key=True)
+    rounds: Mapped[list[int]] = mapped_column(ARRAY(Integer))
+    """Each round once, the warm-up round 0 too; in the order in which the trials were stored."""
+    kinds: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    """``ok`` or the kind of failure."""
+    ttlb_s: Mapped[list[float | None]] = mapped_column(ARRAY(Float(53)))
+    handshake_s: Mapped[list[float | None]] = mapped_column(ARRAY(Float(53)))
+    ttfb_s: Mapped[list[float | None]] = mapped_column(ARRAY(Float(53)))
+    elapsed_s: Mapped[list[float | None]] = mapped_column(ARRAY(Float(53)))
+    body_bytes: Mapped[list[int | None]] = mapped_column(ARRAY(BigInteger))
+    unproven: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    """Why the trial is kept out of comparisons; empty text when it is not."""
+    bodies: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    """Beginning of the body's digest; empty text where there is none."""
+    tls: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    """What the handshake agreed on, in a line; empty text where nothing is known."""
+
+
+class KeptAnswerRow(Base):
+    """An answer about a campaign that is over: whatever makes it again finds the same."""
+
+    __tablename__ = "kept_answers"
+
+    campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaigns.id", ondelete="CASCADE"), primary_key=True)
+    question: Mapped[str] = mapped_column(primary_key=True)
+    revision: Mapped[str]
+    """Of the campaign and of the code; an answer of another revision is none."""
+    answer: Mapped[bytes]
 
 
 class ArtifactRow(Base):
-    """A file that a trial left."""
+    """A file that a trial left, or why it is not kept."""
 
     __tablename__ = "artifacts"
-    __table_args__ = (Index(None, "trial_id"),)
+    __table_args__ = (
+        CheckConstraint("(dropped_reason <> '') = (location = '')", name="dropped"),
+        Index(None, "trial_id"),
+        Index(None, "location"),
+    )
 
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    trial_id: Mapped[int] = mapped_column(ForeignKey("trials.id", ondelete="CASCADE"))
+    trial_id: Mapped[int] = mapped_column(BigInteger)
+    """Goes with its trial by a trigger: a partitioned table can't be referred to by ``id`` alone."""
     kind: Mapped[str]
     media_type: Mapped[str]
     location: Mapped[str]
+    """Below the folder of artifacts; empty: dropped."""
     byte_size: Mapped[int] = mapped_column(BigInteger)
+    """Of the bytes as kept, as is ``sha256``."""
     sha256: Mapped[str]
+    file_name: Mapped[str] = mapped_column(server_default=text("''"))
+    encoding: Mapped[str] = mapped_column(server_default=text("''"))
+    """``gzip``, or empty."""
+    raw_bytes: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    """Once decompressed."""
+    dropped_reason: Mapped[str] = mapped_column(server_default=text("''"))
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
@@ -289,7 +418,13 @@ class ScheduleRow(Base):
     """A cron expression with a time zone that starts a campaign from a template."""
 
     __tablename__ = "schedules"
-    __table_args__ = (UniqueConstraint("name"),)
+    __table_args__ = (
+        UniqueConstraint("name"),
+        CheckConstraint("missed IN ('skip', 'catch-up')", name="missed"),
+        CheckConstraint("overlap IN ('skip', 'queue')", name="overlap"),
+        CheckConstraint("enabled = (next_due_at IS NOT NULL)", name="next_due_at"),
+        Index("ix_schedules_due", "next_due_at", postgresql_where=text("next_due_at IS NOT NULL")),
+    )
 
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     name: Mapped[str]
@@ -297,5 +432,53 @@ class ScheduleRow(Base):
     time_zone: Mapped[str]
     template: Mapped[Json]
     enabled: Mapped[bool] = mapped_column(server_default=text("true"))
+    missed: Mapped[str] = mapped_column(server_default=text("'skip'"))
+    overlap: Mapped[str] = mapped_column(server_default=text("'skip'"))
+    next_due_at: Mapped[datetime | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
-    last_run_at: Mapped[datetime | None]
+
+
+class ScheduleRunRow(Base):
+    """What became of one due time; the unique key lets each due time start once."""
+
+    __tablename__ = "schedule_runs"
+    __table_args__ = (
+        UniqueConstraint("schedule_id", "due_at"),
+        CheckConstraint("trigger IN ('due', 'catch-up', 'manual')", name="trigger"),
+        CheckConstraint("outcome IN ('started', 'queued', 'skipped', 'failed')", name="outcome"),
+        Index(None, "schedule_id", "id"),
+        Index("ix_schedule_runs_queued", "schedule_id", unique=True, postgresql_where=text("outcome = 'queued'")),
+        Index(None, "campaign_id"),
+    )
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    schedule_id: Mapped[int] = mapped_column(ForeignKey("schedules.id", ondelete="CASCADE"))
+    due_at: Mapped[datetime]
+    trigger: Mapped[str]
+    outcome: Mapped[str]
+    reason: Mapped[str] = mapped_column(server_default=text("''"))
+    campaign_id: Mapped[UUID | None] = mapped_column(ForeignKey("campaigns.id", ondelete="SET NULL"))
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class ApiKeyRow(Base):
+    """An API key without its secret."""
+
+    __tablename__ = "api_keys"
+    __table_args__ = (
+        UniqueConstraint("prefix"),
+        CheckConstraint("scope IN ('read', 'schedule', 'admin')", name="scope"),
+        CheckConstraint("requests_per_minute > 0", name="requests_per_minute"),
+        Index("ix_api_keys_name", "name", unique=True, postgresql_where=text("revoked_at IS NULL")),
+    )
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    name: Mapped[str]
+    prefix: Mapped[str]
+    secret_sha256: Mapped[str]
+    scope: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    expires_at: Mapped[datetime | None]
+    last_used_at: Mapped[datetime | None]
+    revoked_at: Mapped[datetime | None]
+    requests_per_minute: Mapped[int | None]

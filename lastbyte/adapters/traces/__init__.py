@@ -1,0 +1,1 @@
+"""Captures and qlogs, read. Nothing here knows where they are kept."""
