@@ -8,10 +8,38 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from lastbyte.ports import CampaignStore, Catalogue, CellQueue, ResultStore, VantageStore
+from api.events import CampaignEvents
+from api.idempotency import Keys
+from api.kept import KeptAnswers
+from lastbyte.adapters.artifact_files import ArtifactFiles
+from lastbyte.adapters.postgres.gauges import PostgresGauges
+from lastbyte.adapters.rate_limits import RateLimits
+from lastbyte.ports import (
+    AnnotationStore,
+    ArtifactStore,
+    BudgetStore,
+    CampaignStore,
+    Catalogue,
+    CatalogueEditor,
+    CellQueue,
+    CellReader,
+    ResultStore,
+    ScheduleStore,
+    VantageStore,
+)
+from lastbyte.services.access import Doorkeeper
+from lastbyte.services.acks import Acks
 from lastbyte.services.campaigns import Campaigns
+from lastbyte.services.cells import CellDetails
 from lastbyte.services.client_comparison import ClientsComparisons
+from lastbyte.services.crossovers import CrossoverFinder
+from lastbyte.services.estimate import Estimates
+from lastbyte.services.guard import Guard
 from lastbyte.services.heatmap import Heatmaps
+from lastbyte.services.pooled_heatmap import PooledHeatmaps
+from lastbyte.services.regression import CampaignComparisons
+from lastbyte.services.schedules import Schedules
+from lastbyte.services.trends import TrendBuilder
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +47,37 @@ class Container:
     """Everything that outlives a request."""
 
     catalogue: Catalogue
+    editor: CatalogueEditor
     vantages: VantageStore
     campaign_store: CampaignStore
     results: ResultStore
+    cells: CellReader
+    budgets: BudgetStore
+    annotations: AnnotationStore
     queue: CellQueue
     campaigns: Campaigns
+    estimates: Estimates
+    cell_details: CellDetails
     heatmaps: Heatmaps
+    kept: KeptAnswers
+    events: CampaignEvents
+    idempotency: Keys
+    pooled_heatmaps: PooledHeatmaps
+    campaign_comparisons: CampaignComparisons
+    crossovers: CrossoverFinder
+    trends: TrendBuilder
     clients_comparisons: ClientsComparisons
+    schedule_store: ScheduleStore
+    schedules: Schedules
+    gauges: PostgresGauges
+    check_schema: Callable[[], None]
+    """Raises StoreUnavailable while migrations are missing."""
+    guard: Guard
+    doorkeeper: Doorkeeper
+    rate_limits: RateLimits
+    artifacts: ArtifactStore
+    artifact_files: ArtifactFiles
+    acks: Acks
     sync_catalogue: Callable[[], None]
     """Bring the catalogue's files into the store; raises StoreUnavailable."""
     close: Callable[[], None]

@@ -12,12 +12,23 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import iter_route_contexts
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
 
+from api.further_faults import further_faults
 from api.schemas.problem import MEDIA_TYPE, FieldProblem, Problem
-from lastbyte.domain.errors import Conflict, InvalidInput, LastbyteError, NotFound, Unavailable
+from lastbyte.domain.errors import (
+    Conflict,
+    Forbidden,
+    Gone,
+    InvalidInput,
+    InvalidInputs,
+    LastbyteError,
+    NotFound,
+    Unavailable,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -32,11 +43,32 @@ REMEDIES = {
     "json_invalid": "Send one JSON object.",
     "string_unicode": "Use text without lone surrogates.",
     "string_pattern_mismatch": "Use the characters of the pattern only.",
-    "too_short": "Name at least one.",
+    "too_short": "Name at least {min_length}.",
     "list_type": "Use a list.",
     "string_type": "Use a string.",
     "int_type": "Use a whole number.",
     "literal_error": "Use one of the values named.",
+    "enum": "Use one of the values named.",
+    "greater_than": "Use more than {gt}.",
+    "greater_than_equal": "Use {ge} or more.",
+    "less_than": "Use less than {lt}.",
+    "less_than_equal": "Use {le} or less.",
+    "string_too_long": "Use at most {max_length} characters.",
+    "string_too_short": "Use at least {min_length} characters.",
+    "too_long": "Name at most {max_length}.",
+    "int_from_float": "Use a whole number.",
+    "int_parsing": "Use a whole number.",
+    "float_type": "Use a number.",
+    "float_parsing": "Use a number.",
+    "finite_number": "Use a finite number.",
+    "bool_type": "Use true or false.",
+    "bool_parsing": "Use true or false.",
+    "uuid_parsing": "Use an id as it was given out.",
+    "datetime_type": "Write it as 2026-01-31T03:15:00Z.",
+    "datetime_from_date_parsing": "Write it as 2026-01-31T03:15:00Z.",
+    "datetime_parsing": "Write it as 2026-01-31T03:15:00Z.",
+    "dict_type": "Use an object.",
+    "model_attributes_type": "Send one JSON object.",
 }
 
 
@@ -72,23 +104,30 @@ def problem(
 
 def install(app: FastAPI) -> None:
     """Make every error of ``app`` a problem."""
-    app.add_exception_handler(LastbyteError, _on_lastbyte_error)
+    app.add_exception_handler(LastbyteError, answer_of)
     app.add_exception_handler(RequestValidationError, _on_validation_error)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(Exception, _on_unexpected)
 
 
-async def _on_lastbyte_error(request: Request, exc: Exception) -> Response:
+_PLAIN: dict[type[LastbyteError], tuple[HTTPStatus, str]] = {
+    NotFound: (HTTPStatus.NOT_FOUND, "not-found"),
+    Gone: (HTTPStatus.GONE, "gone"),
+    Conflict: (HTTPStatus.CONFLICT, "conflict"),
+    Forbidden: (HTTPStatus.FORBIDDEN, "forbidden"),
+}
+
+
+async def answer_of(request: Request, exc: Exception) -> Response:
+    """The problem that an error of ours means."""
     match exc:
         case InvalidInput():
-            item = FieldProblem(field=exc.field, message=_readable(exc.message), remedy=_readable(exc.remedy))
-            return problem(
-                request, HTTPStatus.UNPROCESSABLE_ENTITY, "invalid-input", f"{exc.field} can't be used.", [item]
-            )
-        case NotFound():
-            return problem(request, HTTPStatus.NOT_FOUND, "not-found", str(exc))
-        case Conflict():
-            return problem(request, HTTPStatus.CONFLICT, "conflict", str(exc))
+            return invalid(request, [_item(exc)])
+        case InvalidInputs():
+            return invalid(request, [_item(fault) for fault in exc.faults[:MAX_ERRORS]])
+        case NotFound() | Gone() | Conflict() | Forbidden():
+            status, kind = _PLAIN[type(exc)]
+            return problem(request, status, kind, str(exc))
         case Unavailable():
             logger.warning("%s %s: %s", request.method, request.url.path, exc)
             headers = {"Retry-After": str(RETRY_AFTER_S)}
@@ -110,7 +149,21 @@ async def _on_validation_error(request: Request, exc: Exception) -> Response:
         detail = "The body is not declared as JSON."
         item = FieldProblem(field="Content-Type", message=detail, remedy="Send Content-Type: application/json.")
         return problem(request, HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", detail, [item])
-    items = [_field_problem(error) for error in errors[:MAX_ERRORS]]
+    items = [_field_problem(error) for error in errors]
+    if isinstance(exc.body, dict):
+        more = await run_in_threadpool(
+            further_faults, request, exc.body, {str(e["loc"][1]) for e in errors if e["loc"][1:]}
+        )
+        items += [_item(fault) for fault in more]
+    return invalid(request, items[:MAX_ERRORS])
+
+
+def _item(fault: InvalidInput) -> FieldProblem:
+    return FieldProblem(field=_readable(fault.field), message=_readable(fault.message), remedy=_readable(fault.remedy))
+
+
+def invalid(request: Request, items: Sequence[FieldProblem]) -> ProblemResponse:
+    """The answer that names every field that can't be used."""
     fields = ", ".join(dict.fromkeys(item.field for item in items))
     return problem(request, HTTPStatus.UNPROCESSABLE_ENTITY, "invalid-input", f"{fields} can't be used.", items)
 
@@ -122,8 +175,16 @@ def _field_problem(error: Mapping[str, Any]) -> FieldProblem:
     return FieldProblem(
         field=_readable(".".join(str(part) for part in place)),
         message=_readable(message if message.endswith(".") else message + "."),
-        remedy=REMEDIES.get(error["type"], ""),
+        remedy=_remedy(error),
     )
+
+
+def _remedy(error: Mapping[str, Any]) -> str:
+    template = REMEDIES.get(error["type"], "")
+    try:
+        return template.format_map(error.get("ctx") or {})
+    except KeyError:
+        return ""
 
 
 async def _on_http_error(request: Request, exc: Exception) -> Response:

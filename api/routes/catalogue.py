@@ -14,7 +14,7 @@ router = APIRouter(tags=["catalogue"])
 @router.get("/endpoints")
 def list_endpoints(wired: Wired) -> Page[EndpointOut]:
     """URLs that can be measured."""
-    items = [EndpointOut.of(endpoint) for endpoint in wired.catalogue.endpoints()]
+    items = [EndpointOut.of_entry(entry) for entry in wired.editor.entries()]
     return Page(items=items, total=len(items))
 
 

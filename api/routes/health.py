@@ -29,8 +29,10 @@ def healthz() -> HealthOut:
 
 @router.get("/readyz", responses=UNAVAILABLE)
 def readyz(wired: Wired) -> HealthOut:
-    """Database and broker answer; else 503 saying which does not."""
+    """Database and broker answer and all migrations are applied; else 503 saying which does not."""
     troubles = [*_trouble("database", wired.catalogue.ping), *_trouble("broker", wired.queue.ping)]
+    if not troubles:
+        troubles = _trouble("schema", wired.check_schema)
     if troubles:
         raise Unavailable(" ".join(troubles))
     return HealthOut()

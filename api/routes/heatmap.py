@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 
 from api.container import Wired
 from api.routes.problems import INVALID, NOT_FOUND
@@ -15,14 +15,20 @@ from api.schemas.heatmap import HeatmapOut, HeatmapQuery
 router = APIRouter(prefix="/campaigns/{campaign_id}", tags=["results"])
 
 
-@router.get("/heatmap", responses={**NOT_FOUND, **INVALID})
-def get_heatmap(campaign_id: UUID, query: Annotated[HeatmapQuery, Query()], wired: Wired) -> HeatmapOut:
+@router.get("/heatmap", response_model=HeatmapOut, responses={**NOT_FOUND, **INVALID})
+def get_heatmap(campaign_id: UUID, query: Annotated[HeatmapQuery, Query()], wired: Wired) -> Response:
     """One client against another in each cell: median difference with interval, verdict and proof of the link.
 
     Only rounds in which both clients succeeded or timed out count; the warm-up round never does. `mode=yu2020` and
     `mode=yu2021` add the squares of Yu and Benson's papers beside ours.
     """
-    return HeatmapOut.of(wired.heatmaps.of(str(campaign_id), query.baseline, query.candidate, query.mode))
+
+    def work_out() -> bytes:
+        found = wired.heatmaps.of(str(campaign_id), query.baseline, query.candidate, query.mode)
+        return HeatmapOut.of(found).model_dump_json().encode()
+
+    question = f"heatmap {query.model_dump_json()}"
+    return Response(wired.kept.of(str(campaign_id), question, work_out), media_type="application/json")
 
 
 @router.get("/clients-comparison", responses={**NOT_FOUND, **INVALID})

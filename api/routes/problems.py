@@ -15,6 +15,7 @@ def _answer(status: int, description: str) -> Responses:
 
 
 NOT_FOUND = _answer(404, "There is no such campaign")
+GONE = _answer(410, "Its file is not kept any more, or is on another machine")
 CONFLICT = _answer(409, "The campaign is over already")
 TOO_LARGE = {
     **_answer(400, "The body is not JSON"),
@@ -23,3 +24,10 @@ TOO_LARGE = {
 }
 INVALID = _answer(422, "Input that can't be used; errors name the fields")
 UNAVAILABLE = _answer(503, "The database or the broker can't be reached; try again")
+FORBIDDEN = _answer(403, "The key does not allow this")
+ACCESS = {
+    **_answer(401, "Keys are asked for here, and none that is valid was shown"),
+    **FORBIDDEN,
+    **_answer(429, "The key has used up its requests of this minute"),
+}
+"""What any route answers where keys are asked for."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import fields
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
 
-from api.schemas.common import PRINTABLE, EndpointName, Input, Name, Output, PageQuery, Timestamp
-from lastbyte.domain.campaign import DEFAULT_EQUIVALENCE_PCT, MAX_ROUNDS, AaArms, CampaignState
-from lastbyte.ports import CampaignRecord
+from api.schemas.common import PRINTABLE, EndpointName, Input, Moment, Name, Output, PageQuery, Timestamp
+from lastbyte.domain.campaign import DEFAULT_EQUIVALENCE_PCT, MAX_ROUNDS, AaArms, CampaignState, Priority
+from lastbyte.domain.capture import CapturePolicy
+from lastbyte.ports import CampaignFilter, CampaignRecord
 from lastbyte.services.campaigns import CampaignRequest, eta_s
 
 MAX_NAMES = 1000
@@ -30,6 +32,8 @@ def _aa(value: Any) -> Any:
 
 WholeNumber = Annotated[int, BeforeValidator(_whole)]
 Names = Annotated[list[Name], Field(min_length=1, max_length=MAX_NAMES)]
+Label = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=PRINTABLE)]
+Labels = Annotated[list[Label], Field(max_length=20)]
 EndpointNames = Annotated[list[EndpointName], Field(min_length=1, max_length=MAX_NAMES)]
 
 
@@ -88,6 +92,26 @@ class CampaignIn(Input):
     equivalence_pct: Annotated[float, BeforeValidator(_number)] = Field(
         default=DEFAULT_EQUIVALENCE_PCT, gt=0, le=100, description="Differences up to this much count as none."
     )
+    labels: Labels = Field(default=[], description="Words by which it is found again, for example `nightly`.")
+    capture: CapturePolicy = Field(
+        default=CapturePolicy.NEVER,
+        strict=False,
+        description="Rounds on top in which packets, TLS secrets and qlog are kept; never counted, since watching "
+        "perturbs. `last-round`: one; `last-three-rounds`: three.",
+    )
+
+    tls_groups: list[Literal["X25519MLKEM768", "X25519", "P-256", "P-384", "P-521"]] = Field(
+        default=[],
+        max_length=5,
+        description="Key exchange groups that every client offers, the preferred one first, and no other. "
+        "Empty: each program's own choice.",
+    )
+    priority: Priority = Field(
+        default=Priority.NORMAL,
+        strict=False,
+        description="Whose cells its vantage measures first, among those that wait; a cell under way is never "
+        "interrupted.",
+    )
 
     def to_request(self) -> CampaignRequest:
         """For the use case."""
@@ -103,22 +127,83 @@ class CampaignIn(Input):
             max_rounds=self.max_rounds,
             target_width_pct=self.target_width_pct,
             equivalence_pct=self.equivalence_pct,
+            labels=self.labels,
+            capture=self.capture,
+            tls_groups=self.tls_groups,
+            priority=self.priority,
         )
+
+    @classmethod
+    def of(cls, request: CampaignRequest) -> CampaignIn:
+        """The body that asks for this; not validated, since old campaigns may lack what is wanted today."""
+        values: dict[str, Any] = {item.name: getattr(request, item.name) for item in fields(request)}
+        listed = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+        return cls.model_construct(None, **listed)
+
+
+class CampaignEditIn(Input):
+    """What can be changed of a campaign; what is absent stays."""
+
+    model_config = ConfigDict(
+        strict=True, extra="forbid", json_schema_extra={"examples": [{"labels": ["nightly", "office"]}]}
+    )
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PRINTABLE)] | None = None
+    labels: Labels | None = None
+
+
+class RerunIn(Input):
+    """How a campaign is run again."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", json_schema_extra={"examples": [{"same_seed": True}]})
+
+    same_seed: bool = Field(default=False, description="Take the seed of the first run; else one is drawn.")
+    name: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PRINTABLE)] | None = Field(
+        default=None, description="Null: the name of the first run."
+    )
 
 
 class CampaignQuery(PageQuery):
     """Which campaigns."""
 
     state: CampaignState | None = Field(default=None, description="Only campaigns in this state.")
+    label: list[Label] = Field(default=[], max_length=20, description="Only campaigns with each of these labels.")
+    name: Name | None = Field(default=None, description="Only campaigns whose name holds this, in either case.")
+    provider: Name | None = Field(default=None, description="Only campaigns with an endpoint of this provider.")
+    vantage: Name | None = Field(default=None, description="Only campaigns measured from here.")
+    created_from: Moment | None = Field(default=None, description="Created at or after this time (RFC 3339).")
+    created_to: Moment | None = Field(default=None, description="Created before this time (RFC 3339).")
+
+    def to_filter(self) -> CampaignFilter:
+        """For the store."""
+        return CampaignFilter(
+            state=self.state,
+            labels=tuple(self.label),
+            name=self.name,
+            provider=self.provider,
+            vantage=self.vantage,
+            created_from=self.created_from,
+            created_to=self.created_to,
+        )
 
 
 class CampaignLinks(Output):
     """Where its parts are."""
 
     self: str
+    cells: str
     trials: str
     heatmap: str
+    spec: str
     cancel: str
+    pause: str
+    resume: str
+    rerun: str
+
+    @classmethod
+    def under(cls, url: str) -> CampaignLinks:
+        """Of the campaign at ``url``."""
+        return cls(self=url, **{part: f"{url}/{part}" for part in cls.model_fields if part != "self"})
 
 
 class CampaignOut(Output):
@@ -133,16 +218,21 @@ class CampaignOut(Output):
     endpoints: list[str]
     profiles: list[str]
     clients: list[str]
+    priority: Priority
     rounds: int
     max_rounds: int | None
     target_width_pct: float | None
     equivalence_pct: float
     aa: AaArms
+    capture: CapturePolicy
+    tls_groups: list[str] = Field(description="Key exchange groups that were pinned; empty: none.")
     seed: int
     vantage: str
+    labels: list[str]
     cells_planned: int
     cells_done: int
-    trials_planned: int = Field(description="At most, the warm-up rounds included.")
+    cells_given_up: int = Field(description="In quarantine: workers crashed over them; each says why.")
+    trials_planned: int = Field(description="At most, the warm-up and capture rounds included.")
     trials_done: int = Field(description="Stored trials, failed ones too.")
     trials_failed: int
     rounds_saved: int = Field(description="Rounds that cells did not need, over all cells.")
@@ -174,10 +264,15 @@ class CampaignOut(Output):
             target_width_pct=spec.target_width_pct,
             equivalence_pct=spec.equivalence_pct,
             aa=spec.aa,
+            capture=spec.capture,
+            tls_groups=list(spec.tls_groups),
+            priority=spec.priority,
             seed=spec.seed,
             vantage=spec.vantage,
+            labels=list(campaign.labels),
             cells_planned=progress.cells_planned,
             cells_done=progress.cells_done,
+            cells_given_up=progress.cells_given_up,
             trials_planned=progress.trials_planned,
             trials_done=progress.trials_done,
             trials_failed=progress.trials_failed,
@@ -187,5 +282,5 @@ class CampaignOut(Output):
             progress=(progress.trials_done + progress.trials_saved) / progress.trials_planned,
             eta_s=eta_s(campaign),
             source=dict(campaign.source) if campaign.source is not None else None,
-            links=CampaignLinks(self=url, trials=f"{url}/trials", heatmap=f"{url}/heatmap", cancel=f"{url}/cancel"),
+            links=CampaignLinks.under(url),
         )

@@ -10,12 +10,19 @@ from pydantic import Field
 
 from api.schemas.common import Output, Timestamp
 from lastbyte.domain.client import Client
-from lastbyte.domain.endpoint import Endpoint
 from lastbyte.domain.impairment import Slot
 from lastbyte.domain.loss import FourState, GilbertElliott
 from lastbyte.domain.profile import Impairment, Profile
 from lastbyte.domain.timeline import Timeline
-from lastbyte.ports import SeenBuild, SeenVantage
+from lastbyte.ports import EndpointEntry, SeenBuild, SeenVantage, SeenWorker
+
+
+class EndpointLimitsOut(Output):
+    """Where an endpoint's courtesy budget differs from that of others."""
+
+    requests_per_day: int | None
+    bytes_per_day: int | None
+    min_gap_s: float | None
 
 
 class EndpointOut(Output):
@@ -28,12 +35,16 @@ class EndpointOut(Output):
     kind: Literal["object", "page"]
     origin: Literal["production", "testbed"]
     expected_bytes: int | None = Field(description="Body size that is asserted, in bytes.")
+    expected_sha256: str | None = Field(description="SHA-256 of the body that is asserted; null: none is.")
     base_rtt_ms: float = Field(description="Distance that the path adds for a stand-in origin, in ms of RTT.")
     host: str
+    own: bool = Field(description="Made or changed over the API, so that the catalogue's files have no say over it.")
+    budget: EndpointLimitsOut = Field(description="Its own courtesy budget; null: as that of others.")
 
     @classmethod
-    def of(cls, endpoint: Endpoint) -> EndpointOut:
-        """From the domain."""
+    def of_entry(cls, entry: EndpointEntry) -> EndpointOut:
+        """From the catalogue."""
+        endpoint, budget = entry.endpoint, entry.budget
         return cls(
             id=endpoint.id,
             provider=endpoint.provider,
@@ -42,8 +53,15 @@ class EndpointOut(Output):
             kind=endpoint.kind.value,
             origin=endpoint.origin.value,
             expected_bytes=endpoint.expected_bytes,
+            expected_sha256=endpoint.expected_sha256,
             base_rtt_ms=endpoint.base_rtt_ms,
             host=endpoint.host,
+            own=entry.own,
+            budget=EndpointLimitsOut(
+                requests_per_day=budget.requests_per_day,
+                bytes_per_day=budget.bytes_per_day,
+                min_gap_s=budget.min_gap_s,
+            ),
         )
 
 
@@ -128,6 +146,9 @@ class ClientOut(Output):
     protocol: Literal["h2", "h3"]
     title: str
     quic_stack: str
+    memory: Literal["reuse", "resume", "0rtt"] | None = Field(
+        description="What it starts with of a request before: an open connection, a session ticket; null: nothing."
+    )
     argv: list[str] = Field(description="Argument template.")
     builds: list[BuildOut]
 
@@ -140,6 +161,7 @@ class ClientOut(Output):
             protocol=client.protocol.value,
             title=client.title,
             quic_stack=client.quic_stack,
+            memory=client.memory.value if client.memory else None,
             argv=list(client.argv),
             builds=[
                 BuildOut(
@@ -165,6 +187,36 @@ class InstalledClientOut(Output):
     )
 
 
+class WorkerOut(Output):
+    """A worker process."""
+
+    id: str
+    version: str = Field(description="Of lastbyte there; old and new ones work side by side during an upgrade.")
+    hostname: str
+    pid: int
+    started_at: Timestamp
+    last_seen_at: Timestamp
+    alive: bool = Field(description="A heartbeat came within the last 30 seconds.")
+    cell_id: int | None = Field(description="What it measures now.")
+    trouble: str = Field(description="Why it can't measure now; empty when it can.")
+
+    @classmethod
+    def of(cls, seen: SeenWorker) -> WorkerOut:
+        """From the domain."""
+        me = seen.worker
+        return cls(
+            id=me.id,
+            version=me.version,
+            hostname=me.hostname,
+            pid=me.pid,
+            started_at=seen.started_at,
+            last_seen_at=seen.last_seen_at,
+            alive=seen.alive,
+            cell_id=me.cell_id,
+            trouble=me.trouble,
+        )
+
+
 class VantageOut(Output):
     """A place with workers."""
 
@@ -173,9 +225,10 @@ class VantageOut(Output):
     hostname: str
     kernel: str
     last_seen_at: Timestamp
-    alive: bool = Field(description="A heartbeat came within the last minute.")
+    alive: bool = Field(description="A heartbeat of any of its workers came within the last 30 seconds.")
     trouble: str = Field(description="Why it can't measure now; empty when it can.")
     clients: list[InstalledClientOut]
+    workers: list[WorkerOut] = Field(description="Heard of within the last hour; those that ended in peace are gone.")
 
     @classmethod
     def of(cls, seen: SeenVantage) -> VantageOut:
@@ -193,4 +246,5 @@ class VantageOut(Output):
                 InstalledClientOut(id=c.id, version=c.version, sha256=c.sha256, ceiling_mbit_s=c.ceiling_mbit_s)
                 for c in place.clients
             ],
+            workers=[WorkerOut.of(worker) for worker in seen.workers],
         )

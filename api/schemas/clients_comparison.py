@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field
 
 from api.schemas.common import Input, Output
-from lastbyte.domain.campaign import CampaignState, CellState
-from lastbyte.services.client_comparison import ClientsComparison, ComparedCell, ComparedProvider
+from api.schemas.places import PlacedOut, ProviderOut, place_fields, provider_out
+from lastbyte.domain.campaign import CampaignState
+from lastbyte.services.client_comparison import ClientsComparison, ComparedCell
 from lastbyte.stats.papermodes import Mode
 
 
@@ -28,17 +27,9 @@ class ComparedClientOut(Output):
     p_value: float | None = Field(description="Of Welch's t-test against the best; null in yu2021 and where undefined.")
 
 
-class ComparedCellOut(Output):
+class ComparedCellOut(PlacedOut):
     """The H3 clients of one cell."""
 
-    cell_id: int
-    endpoint: str
-    size_label: str
-    profile: str
-    loss_pct: float
-    extra_rtt_ms: float
-    rate_mbit_s: float | None
-    state: CellState
     best: str | None
     clients: list[ComparedClientOut] = Field(description="In the campaign's order; those without a success left out.")
     unproven_reason: str | None
@@ -46,16 +37,8 @@ class ComparedCellOut(Output):
     @classmethod
     def of(cls, item: ComparedCell) -> ComparedCellOut:
         """From the domain."""
-        endpoint, profile = item.cell.endpoint, item.cell.profile
         return cls(
-            cell_id=item.cell.cell_id,
-            endpoint=endpoint.id,
-            size_label=endpoint.size_label,
-            profile=profile.name,
-            loss_pct=profile.loss_pct,
-            extra_rtt_ms=profile.extra_rtt_ms,
-            rate_mbit_s=profile.rate_mbit_s,
-            state=item.cell.state,
+            **place_fields(item.cell),
             best=item.comparison.best,
             clients=[
                 ComparedClientOut(
@@ -71,25 +54,6 @@ class ComparedCellOut(Output):
         )
 
 
-class ComparedProviderOut(Output):
-    """The cells of one provider."""
-
-    provider: str
-    origin: Literal["production", "testbed"]
-    base_rtt_ms: float
-    cells: list[ComparedCellOut]
-
-    @classmethod
-    def of(cls, provider: ComparedProvider) -> ComparedProviderOut:
-        """From the domain."""
-        return cls(
-            provider=provider.provider,
-            origin=provider.origin.value,
-            base_rtt_ms=provider.base_rtt_ms,
-            cells=[ComparedCellOut.of(item) for item in provider.cells],
-        )
-
-
 class ClientsComparisonOut(Output):
     """The H3 clients of a campaign against the best one of each cell."""
 
@@ -100,7 +64,7 @@ class ClientsComparisonOut(Output):
     origin_note: str
     clients: list[str]
     limits_pct: tuple[float, float] = Field(description="Ends of the white-to-red colour scale.")
-    providers: list[ComparedProviderOut]
+    providers: list[ProviderOut[ComparedCellOut]]
 
     @classmethod
     def of(cls, comparison: ClientsComparison) -> ClientsComparisonOut:
@@ -113,5 +77,5 @@ class ClientsComparisonOut(Output):
             origin_note=comparison.origin_note,
             clients=list(comparison.clients),
             limits_pct=comparison.limits_pct,
-            providers=[ComparedProviderOut.of(provider) for provider in comparison.providers],
+            providers=[provider_out(provider, ComparedCellOut.of) for provider in comparison.providers],
         )

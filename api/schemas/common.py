@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Annotated, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, StringConstraints
 
 T = TypeVar("T")
 
@@ -18,6 +19,25 @@ def rfc3339(moment: datetime) -> str:
 
 
 Timestamp = Annotated[datetime, PlainSerializer(rfc3339, return_type=str, when_used="json")]
+
+
+def _with_zone(moment: datetime) -> datetime:
+    if moment.tzinfo is None:
+        raise ValueError("has no time zone; write it with Z or an offset, for example 2026-01-31T03:15:00Z")
+    return moment.astimezone(UTC)
+
+
+def _written_out(value: object) -> object:
+    # pydantic would take a number for seconds since 1970, also as text
+    if isinstance(value, datetime) or (isinstance(value, str) and _DATE.match(value)):
+        return value
+    raise ValueError("is not a time; write it as 2026-01-31T03:15:00Z")
+
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d[Tt ]")
+
+Moment = Annotated[datetime, Field(strict=False), BeforeValidator(_written_out), AfterValidator(_with_zone)]
+"""A time in a request: RFC 3339, with its zone."""
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PRINTABLE)]
 """The name or id of something in the catalogue."""

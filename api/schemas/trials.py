@@ -3,29 +3,70 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import Field
 
-from api.schemas.common import EndpointName, Name, Output, PageQuery, Timestamp
+from api.schemas.common import EndpointName, Input, Moment, Name, Output, PageQuery, Timestamp
+from lastbyte.domain.campaign import MAX_ROUNDS
+from lastbyte.domain.tls import GroupSource, TlsDetails
 from lastbyte.domain.trial import DirectionCounters, FailureKind, HostUse, LinkProof
-from lastbyte.ports import TrialFilter, TrialRecord
+from lastbyte.ports import TrialFilter, TrialOrder, TrialRecord
 
 OutcomeName = StrEnum("OutcomeName", {"OK": "ok", **{kind.name: kind.value for kind in FailureKind}})  # type: ignore[misc]
 """``ok`` or a kind of failure."""
 
+TrialSort = Literal["id", "-id", "started_at", "-started_at", "ttlb", "-ttlb", "elapsed", "-elapsed"]
 
-class TrialQuery(PageQuery):
+
+class TrialFilterQuery(Input):
     """Which trials of a campaign."""
 
     endpoint: EndpointName | None = Field(default=None, description="Only trials of this endpoint.")
     profile: Name | None = Field(default=None, description="Only trials under this profile.")
     client: Name | None = Field(default=None, description="Only trials by this client.")
     outcome: OutcomeName | None = Field(default=None, description="`ok` or a kind of failure.")
+    provider: Name | None = Field(default=None, description="Only trials of this provider.")
+    cell: int | None = Field(default=None, ge=0, lt=2**63, description="Only trials of this cell.")
+    round: int | None = Field(default=None, ge=-1000, le=MAX_ROUNDS, description="Only trials of this round.")
+    warmup: bool | None = Field(default=None, description="Only warm-up rounds, or only others.")
+    failed: bool | None = Field(default=None, description="Only trials that failed, or only others.")
+    unproven: bool | None = Field(default=None, description="Only trials kept out of comparisons, or only others.")
+    started_from: Moment | None = Field(default=None, description="Started at or after this time (RFC 3339).")
+    started_to: Moment | None = Field(default=None, description="Started before this time (RFC 3339).")
+    ttlb_from_ms: float | None = Field(default=None, ge=0, le=1e12, description="TTLB at least this.")
+    ttlb_to_ms: float | None = Field(default=None, ge=0, le=1e12, description="TTLB at most this.")
 
     def to_filter(self) -> TrialFilter:
         """For the store."""
-        outcome = str(self.outcome) if self.outcome is not None else None
-        return TrialFilter(self.endpoint, self.profile, self.client, outcome)
+        return TrialFilter(
+            endpoint_id=self.endpoint,
+            profile_name=self.profile,
+            client_id=self.client,
+            outcome=str(self.outcome) if self.outcome is not None else None,
+            provider=self.provider,
+            cell_id=self.cell,
+            round_index=self.round,
+            warmup=self.warmup,
+            failed=self.failed,
+            unproven=self.unproven,
+            started_from=self.started_from,
+            started_to=self.started_to,
+            ttlb_from_s=None if self.ttlb_from_ms is None else self.ttlb_from_ms / 1000,
+            ttlb_to_s=None if self.ttlb_to_ms is None else self.ttlb_to_ms / 1000,
+        )
+
+
+class TrialQuery(TrialFilterQuery, PageQuery):
+    """Which trials of a campaign, in which order."""
+
+    sort: TrialSort = Field(default="id", description="`id` is the order of storing; a minus turns it round.")
+
+    @property
+    def order(self) -> TrialOrder:
+        """By what."""
+        name: TrialOrder = self.sort.removeprefix("-")  # type: ignore[assignment]
+        return name
 
 
 class DirectionOut(Output):
@@ -107,6 +148,23 @@ class LinkProofOut(Output):
         )
 
 
+class TlsOut(Output):
+    """What the handshake agreed on; null where it can't be known."""
+
+    version: str | None
+    cipher: str | None
+    group: str | None = Field(description="Key exchange group.", examples=["X25519MLKEM768"])
+    group_source: GroupSource = Field(
+        description="`client`: it said so; `server-hello`: by the length of the server's key share; `pinned`: no other "
+        "was offered; `server`: it said so in a header; `unknown`: this build does not say (BoringSSL over QUIC)."
+    )
+
+    @classmethod
+    def of(cls, tls: TlsDetails) -> TlsOut:
+        """From the domain."""
+        return cls(version=tls.version, cipher=tls.cipher, group=tls.group, group_source=tls.group_source)
+
+
 class TrialOut(Output):
     """One fetch by one client."""
 
@@ -115,9 +173,12 @@ class TrialOut(Output):
     endpoint: str
     profile: str
     client: str
-    round: int = Field(description="0 is the warm-up round.")
+    round: int = Field(description="0 is the warm-up round, below 0 are the capture rounds.")
     position: int = Field(description="Place of the client within the round, from 0.")
     warmup: bool
+    capture: bool = Field(
+        description="It was watched, so it is never counted; GET /trials/{id}/acks and its artifacts."
+    )
     started_at: Timestamp
     outcome: str = Field(description="`ok` or a kind of failure.", examples=["ok", "timeout"])
     failure_detail: str | None = Field(description="What the client said, raw.")
@@ -129,6 +190,8 @@ class TrialOut(Output):
     http_status: int | None
     http_version: str | None
     body_bytes: int | None
+    body_sha256: str | None = Field(description="Of a whole body; null: it failed, or its program keeps it.")
+    tls: TlsOut | None
     remote_address: str | None
     headers: dict[str, str] = Field(description="Response headers that tell the edge.")
     client_version: str | None
@@ -150,6 +213,7 @@ class TrialOut(Output):
             round=trial.round_index,
             position=trial.position,
             warmup=trial.is_warmup,
+            capture=trial.is_capture,
             started_at=seen.started_at,
             outcome=seen.failure.kind.value if seen.failure else "ok",
             failure_detail=seen.failure.detail if seen.failure else None,
@@ -161,6 +225,8 @@ class TrialOut(Output):
             http_status=seen.http_status,
             http_version=seen.http_version,
             body_bytes=seen.body_bytes,
+            body_sha256=seen.body_sha256,
+            tls=TlsOut.of(seen.tls) if seen.tls else None,
             remote_address=seen.remote_address,
             headers=dict(seen.headers),
             client_version=record.build.short_version if record.build else None,
