@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 
@@ -48,7 +49,7 @@ def main() -> None:
             "--pool=prefork",
             "--concurrency=1",
             f"--queues={queue_of(config.vantage)}",
-            f"--hostname=measure-{config.vantage}@%h",
+            f"--hostname=measure-{config.vantage}-{os.getpid()}@%h",
             "--without-gossip",
             "--without-mingle",
             "--loglevel=INFO",

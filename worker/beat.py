@@ -11,7 +11,7 @@ from worker.celery_app import CONTROL_QUEUE, create_celery
 
 def main() -> None:
     """Run Celery beat inside a worker of its own queue, so that long cells never hold up the dispatcher."""
-    logs.configure()
+    logs.configure("beat")
     app = create_celery(settings())
     app.set_current()
     state = var_dir() / "beat"

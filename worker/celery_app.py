@@ -15,13 +15,33 @@ CONTROL_QUEUE = "control"
 """Queue of the dispatcher's own small tasks, apart from measuring ones, which run for minutes."""
 
 DISPATCH_TASK = "worker.dispatch"
+PARTITIONS_TASK = "worker.keep_partitions"
+TIDY_TASK = "worker.tidy"
 
-__all__ = ["CONTROL_QUEUE", "DISPATCH_TASK", "MEASURE_TASK", "create_celery"]
+SCHEDULES_TASK = "worker.start_due_schedules"
+
+__all__ = [
+    "CONTROL_QUEUE",
+    "DISPATCH_TASK",
+    "MEASURE_TASK",
+    "PARTITIONS_TASK",
+    "SCHEDULES_TASK",
+    "TIDY_TASK",
+    "create_celery",
+]
 
 DISPATCH_EVERY_S = 2.0
+PARTITIONS_EVERY_S = 3600.0
+SCHEDULES_EVERY_S = 2.0
+"""How late a schedule starts at most while nothing else is slow."""
+TIDY_EVERY_S = 3600.0
 
 VISIBILITY_TIMEOUT_S = 6 * 3600
 """Above the longest cell, or the broker would hand a running cell out again."""
+
+
+HARD_LIMIT_AFTER_S = 60.0
+"""A process that is still stuck so long after its limit and its longest trial is killed; its cell counts a crash."""
 
 
 def create_celery(settings: Settings) -> Celery:
@@ -42,12 +62,21 @@ def create_celery(settings: Settings) -> Celery:
         task_reject_on_worker_lost=True,
         worker_prefetch_multiplier=1,
         task_ignore_result=True,
+        task_annotations={
+            MEASURE_TASK: {
+                "soft_time_limit": settings.cell_limit_s,  # the cell is handed back
+                "time_limit": settings.cell_limit_s + settings.trial_timeout_s + HARD_LIMIT_AFTER_S,  # kill -9
+            }
+        },
         worker_send_task_events=False,
         worker_hijack_root_logger=False,
         task_default_queue=CONTROL_QUEUE,
         timezone="UTC",
         beat_schedule={
             "dispatch": {"task": DISPATCH_TASK, "schedule": DISPATCH_EVERY_S, "options": {"expires": 10}},
+            "partitions": {"task": PARTITIONS_TASK, "schedule": PARTITIONS_EVERY_S, "options": {"expires": 600}},
+            "schedules": {"task": SCHEDULES_TASK, "schedule": SCHEDULES_EVERY_S, "options": {"expires": 10}},
+            "tidy": {"task": TIDY_TASK, "schedule": TIDY_EVERY_S, "options": {"expires": 600}},
         },
     )
     return app

@@ -63,6 +63,13 @@ class DurableCellStore:
         except StoreUnavailable:
             log.warning("cell not handed back, its lease will end by itself", cell_id=cell_id)
 
+    def note_crash(self, cell_id: int, reason: str) -> None:
+        """As CellStore.note_crash; tried once."""
+        try:
+            self._store.note_crash(cell_id, reason)
+        except StoreUnavailable:
+            log.warning("crash not counted", cell_id=cell_id)
+
     def _persist(self, call: Callable[[], Result]) -> Result:
         wait_s = FIRST_WAIT_S
         while True:

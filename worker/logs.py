@@ -1,20 +1,11 @@
-"""Log lines of the worker: one event per line with its time in UTC."""
+"""Log lines of the worker."""
 
 from __future__ import annotations
 
-import sys
+from lastbyte.adapters import logs
+from lastbyte.settings import settings
 
-import structlog
 
-
-def configure() -> None:
-    """Plain key=value lines on standard error, without colours when it is no terminal."""
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
+def configure(service: str = "worker") -> None:
+    """As all processes of lastbyte log."""
+    logs.configure(service, settings().log_format)

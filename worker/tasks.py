@@ -6,11 +6,14 @@ import structlog
 from celery import shared_task
 
 from lastbyte.domain.errors import Unavailable
+from lastbyte.services.artifact_upkeep import tidy
 from lastbyte.services.dispatch import dispatch_pending_cells
 from lastbyte.services.measure_cell import measure_cell
-from worker.celery_app import DISPATCH_TASK, MEASURE_TASK
+from lastbyte.settings import settings, var_dir
+from worker.celery_app import DISPATCH_TASK, MEASURE_TASK, PARTITIONS_TASK, SCHEDULES_TASK, TIDY_TASK
+from worker.heartbeat import touch
 from worker.lease import LEASE_S, LeaseKeeper
-from worker.process import dispatcher_ports, measuring_process
+from worker.process import dispatcher_ports, measuring_process, schedules, tidying, trial_partitions
 
 log = structlog.get_logger()
 
@@ -19,8 +22,11 @@ PAUSE_AFTER_TROUBLE_S = 5.0
 
 
 @shared_task(name=MEASURE_TASK)
-def measure_cell_task(cell_id: int) -> None:
-    """Measure what is left of one cell; harmless for one that is done, cancelled or held by another worker."""
+def measure_cell_task(cell_id: int, **_later: object) -> None:
+    """Measure what is left of one cell; harmless for one that is done, cancelled or held by another worker.
+
+    Arguments that a later version may send are passed over: what counts is in the database.
+    """
     process = measuring_process()
     bench = process.begin_cell()
 
@@ -28,14 +34,15 @@ def measure_cell_task(cell_id: int) -> None:
         return process.store.extend_lease(cell_id, process.worker_id, LEASE_S)
 
     try:
-        with LeaseKeeper(renew, on_lost=process.interrupt):
+        with process.measuring(cell_id), LeaseKeeper(renew, on_lost=process.interrupt):
             done = measure_cell(cell_id, process.worker_id, process.store, bench, LEASE_S)
     except Unavailable as exc:
         process.note_trouble(str(exc))
         log.warning("cell handed back", cell_id=cell_id, reason=str(exc))
         process.shutdown.wait(PAUSE_AFTER_TROUBLE_S)
-    except Exception:
+    except Exception as exc:
         log.exception("cell handed back after an unexpected error", cell_id=cell_id)
+        process.store.note_crash(cell_id, f"{type(exc).__name__}: {exc}")
         process.shutdown.wait(PAUSE_AFTER_TROUBLE_S)
         raise
     else:
@@ -52,5 +59,49 @@ def dispatch_task() -> None:
     except Unavailable as exc:
         log.warning("nothing dispatched", reason=str(exc))
         return
+    touch(var_dir() / "beat" / "alive")
     if sent:
         log.info("cells dispatched", count=sent)
+
+
+@shared_task(name=PARTITIONS_TASK)
+def keep_partitions_task() -> None:
+    """Make the coming months of the table of trials, and drop those that need not be kept."""
+    try:
+        done = trial_partitions().keep(settings().trial_retention_days)
+    except Unavailable as exc:
+        log.warning("partitions not kept, tried again in an hour", reason=str(exc))
+        return
+    if done.made or done.dropped:
+        log.info("partitions kept", made=done.made, dropped=list(done.dropped))
+
+
+@shared_task(name=SCHEDULES_TASK)
+def schedules_task() -> None:
+    """Start the campaigns of schedules that are due; two of these at once start each of them once."""
+    try:
+        runs = schedules().tick()
+    except Unavailable as exc:
+        log.warning("no schedule started", reason=str(exc))
+        return
+    for run in runs:
+        log.info(
+            "schedule settled",
+            schedule_id=run.schedule_id,
+            due_at=run.due_at.isoformat(),
+            outcome=run.outcome.value,
+            campaign_id=run.campaign_id,
+            reason=run.reason,
+        )
+
+
+@shared_task(name=TIDY_TASK)
+def tidy_task() -> None:
+    """Remove old artifacts, and files that crashes left."""
+    try:
+        expired, removed = tidy(*tidying())
+    except (Unavailable, OSError) as exc:
+        log.warning("artifacts not tidied", reason=str(exc))
+        return
+    if expired or removed:
+        log.info("artifacts tidied", expired=expired, files_removed=removed)
