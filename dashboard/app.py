@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dash import Dash
 
-from dashboard.callbacks import campaign, cancel, cell, home, new, routing
+from dashboard import downloads
+from dashboard.callbacks import acks, act, live, new, notes, routing, schedules
 from dashboard.client import ApiClient
 from dashboard.pages.shell import frame
 from dashboard.settings import Settings
@@ -30,7 +31,7 @@ def create_app(settings: Settings | None = None, api: ApiClient | None = None) -
     ``create_app().server`` is the WSGI application.
     """
     settings = settings or Settings.from_env()
-    api = api or ApiClient(settings.api_url)
+    api = api or ApiClient(settings.api_url, api_key=settings.api_key)
     app = Dash(
         "dashboard",
         title="lastbyte",
@@ -42,11 +43,13 @@ def create_app(settings: Settings | None = None, api: ApiClient | None = None) -
     )
     app.layout = frame()
     routing.register(app, api, settings)
-    home.register(app, api)
-    campaign.register(app, api)
-    cell.register(app, api)
-    cancel.register(app, api)
+    live.register(app, api)
+    act.register(app, api)
+    schedules.register(app, api)
+    notes.register(app, api)
     new.register(app, api)
+    downloads.register(app, api)
+    acks.register(app, api)
     _warm(app)
     return app
 

@@ -16,7 +16,8 @@ _CELL = (
 )  # fmt: skip
 _PROOF = ("box_kind", "rtt_requested_ms", "rtt_achieved_ms")
 _TRIAL = (
-    "id", "endpoint", "profile", "client", "round", "position", "warmup", "started_at", "outcome", "failure_detail",
+    "id", "endpoint", "profile", "client", "round", "position", "warmup", "capture", "started_at", "outcome",
+    "failure_detail",
     "handshake_ms", "ttfb_ms", "ttlb_ms", "http_status", "http_version", "body_bytes", "remote_address",
     "client_version", "client_sha256",
 )  # fmt: skip

@@ -13,51 +13,36 @@ PLACE: Final = "place"
 PAGE: Final = "page"
 RETRY: Final = "retry"
 
-# Campaign list
-HOME_LIST: Final = "home-list"
-HOME_BANNER: Final = "home-banner"
-HOME_SEEN: Final = "home-seen"
-HOME_TICK: Final = "home-tick"
-
-# Cancelling, on the list and on the campaign page
-CANCEL_MODAL: Final = "cancel-modal"
-CANCEL_TEXT: Final = "cancel-text"
-CANCEL_TARGET: Final = "cancel-target"
-CANCEL_YES: Final = "cancel-yes"
-CANCEL_NO: Final = "cancel-no"
-CANCEL_ERROR: Final = "cancel-error"
-
-# One campaign
-CAMPAIGN_ID: Final = "campaign-id"
-CAMPAIGN_HEAD: Final = "campaign-head"
-CAMPAIGN_SUMMARY: Final = "campaign-summary"
-CAMPAIGN_BANNER: Final = "campaign-banner"
-CAMPAIGN_SEEN: Final = "campaign-seen"
+# What every page that shows data has
+PAGE_PATH: Final = "page-path"
+"""Store: the path of the page that is shown."""
+SEEN: Final = "seen"
 """Store: what the page shows, as one string; equal means that nothing needs drawing."""
-CAMPAIGN_TICK: Final = "campaign-tick"
-AXIS: Final = "axis"
-BASELINE: Final = "baseline"
-CANDIDATE: Final = "candidate"
-NO_PANELS: Final = "no-panels"
+TICK: Final = "tick"
+BANNER: Final = "banner"
+HEAD: Final = "head"
+CONTROLS: Final = "controls"
+BODY: Final = "body"
 TIP: Final = "tip"
-"""What a heatmap cell says on hover."""
+"""What a square says on hover."""
+REMEMBERED: Final = "remembered"
 OFF_GRID: Final = "off-grid"
-ALL_CELLS: Final = "all-cells"
-HEATMAP_CSV: Final = "heatmap-csv"
-HEATMAP_DOWNLOAD: Final = "heatmap-download"
 
-# One cell
-OPEN_CELL: Final = "open-cell"
-"""Store: endpoint and profile of the cell whose trials are shown; None when closed."""
-CELL_DRAWER: Final = "cell-drawer"
-CELL_HEAD: Final = "cell-head"
-CELL_PLOT: Final = "cell-plot"
-CELL_GRID: Final = "cell-grid"
-CELL_CSV: Final = "cell-csv"
-CELL_DOWNLOAD: Final = "cell-download"
+# Doing something with a campaign or a schedule
+ACT_MODAL: Final = "act-modal"
+ACT_TEXT: Final = "act-text"
+ACT_TARGET: Final = "act-target"
+"""Store: what to do with what, once it is confirmed."""
+ACT_YES: Final = "act-yes"
+ACT_NO: Final = "act-no"
+ACT_ERROR: Final = "act-error"
+
+# Labels of a campaign
+LABELS: Final = "labels"
+LABELS_SAVE: Final = "labels-save"
+LABELS_STATE: Final = "labels-state"
 
 # New campaign
-NEW_CATALOGUE: Final = "new-catalogue"
 NEW_NAME: Final = "new-name"
 NEW_ENDPOINTS: Final = "new-endpoints"
 NEW_PROFILES: Final = "new-profiles"
@@ -65,11 +50,52 @@ NEW_CLIENTS: Final = "new-clients"
 NEW_ROUNDS: Final = "new-rounds"
 NEW_SEED: Final = "new-seed"
 NEW_VANTAGE: Final = "new-vantage"
+NEW_AA: Final = "new-aa"
+NEW_CAPTURE: Final = "new-capture"
+NEW_MAX_ROUNDS: Final = "new-max-rounds"
+NEW_WIDTH: Final = "new-width"
+NEW_LABELS: Final = "new-labels"
 NEW_ESTIMATE: Final = "new-estimate"
 NEW_START: Final = "new-start"
 NEW_PROBLEM: Final = "new-problem"
 
+# Notes beside trends
+NOTE_AT: Final = "note-at"
+NOTE_TEXT: Final = "note-text"
+NOTE_SAVE: Final = "note-save"
+NOTE_STATE: Final = "note-state"
+
+# Schedules
+SCHEDULE_PREVIEW: Final = "schedule-preview"
+SCHEDULE_CREATE: Final = "schedule-create"
+SCHEDULE_PROBLEM: Final = "schedule-problem"
+
 Pattern = dict[str, Any]
+
+
+def control(name: Any = ALL) -> Pattern:
+    """A control whose value stands in the query under ``name``."""
+    return {"type": "control", "name": name}
+
+
+def part(key: Any = ALL) -> Pattern:
+    """A top-level part of a page's body."""
+    return {"type": "part", "key": key}
+
+
+def slot(key: Any = ALL) -> Pattern:
+    """A text that changes beside something that must stay mounted."""
+    return {"type": "slot", "key": key}
+
+
+def grid(key: Any = ALL) -> Pattern:
+    """A grid of rows."""
+    return {"type": "grid", "key": key}
+
+
+def figure(key: Any = ALL) -> Pattern:
+    """Any figure that can be exported."""
+    return {"type": "figure", "key": key}
 
 
 def panel_figure(key: Any = ALL) -> Pattern:
@@ -77,16 +103,11 @@ def panel_figure(key: Any = ALL) -> Pattern:
     return {"type": "panel-figure", "panel": key}
 
 
-def panel_card(key: Any = ALL) -> Pattern:
-    """The card round it."""
-    return {"type": "panel-card", "panel": key}
+def act(do: Any = ALL, target: Any = ALL) -> Pattern:
+    """A button that does something with a campaign or schedule; ``do`` is a key of ``dashboard.actions``."""
+    return {"type": "act", "do": do, "target": target}
 
 
-def open_cell(where: Any = ALL, endpoint: Any = ALL, profile: Any = ALL) -> Pattern:
-    """A button that opens a cell; ``where`` tells two tables on one page apart."""
-    return {"type": "open-cell", "where": where, "endpoint": endpoint, "profile": profile}
-
-
-def cancel(campaign: Any = ALL) -> Pattern:
-    """A button that asks whether to cancel a campaign."""
-    return {"type": "cancel", "campaign": campaign}
+def schedule_form(field: Any = ALL) -> Pattern:
+    """An input of the form for schedules."""
+    return {"type": "schedule-form", "field": field}

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from dashboard.client import Json
-from dashboard.formatting import plural
 
 TTLB = (
     "Time to last byte: from the start of the connection to the last byte of the body at the client, in milliseconds. "
@@ -16,6 +13,7 @@ KINDS = (
     "h3 faster",
     "h2 faster",
     "equivalent",
+    "below floor",
     "inconclusive",
     "unproven",
     "failing",
@@ -32,6 +30,7 @@ EXPLANATIONS: dict[str, str] = {
     "h3 faster": "The whole 95 % interval lies below zero: HTTP/3 needed less time.",
     "h2 faster": "The whole 95 % interval lies above zero: HTTP/3 needed more time.",
     "equivalent": "The whole 95 % interval lies within ±3 %: no difference that matters.",
+    "below floor": "The interval leaves zero out, but a client differs from itself by as much here (A/A floor).",
     "inconclusive": "These rounds can't tell. More may.",
     "unproven": "The link was not what the profile asked for, so the difference proves nothing.",
     "failing": "One protocol never delivered here, so there is nothing to compare.",
@@ -58,14 +57,40 @@ TESTBED = (
     "any company's production servers."
 )
 
+P_AND_Q = (
+    "p: how often so clear a difference would show if there were none (Wilcoxon signed-rank over the rounds). q: the "
+    "same corrected for looking at many squares at once (Benjamini-Hochberg); of the squares with q below 0.05 about "
+    "5 % are expected to be wrong. Both measure surprise, not size: read the interval."
+)
+FLOOR = (
+    "The same client, run twice in each round, differs from itself by this much: the noise of the measurement. "
+    "Differences no larger are muted."
+)
+LEFT_OUT = (
+    "Trials that succeeded while link or machine were out of tolerance. They are kept, named with their reason, and "
+    "not compared."
+)
+CEILING = (
+    "The client's rate is within a factor of two of the most it can do on that machine: its own speed may limit it."
+)
+PHASES = (
+    "TTLB = handshake (connection and TLS, or QUIC) + wait (from there to the first byte of the answer) + transfer "
+    "(first to last byte)."
+)
+
 CONCEPTS: tuple[tuple[str, str], ...] = (
     ("TTLB", TTLB),
+    ("Phases", PHASES),
     ("The percentage", PERCENTAGE),
     ("H3 faster, H3 slower", "The whole 95 % interval lies on one side of zero."),
     ("Equivalent", EXPLANATIONS["equivalent"]),
     ("Inconclusive", INCONCLUSIVE),
     ("Unproven", EXPLANATIONS["unproven"] + " Each cell's link is probed; requested and achieved stand side by side."),
     ("Failing", "Failures are kept and counted by kind, never retried until one succeeds. " + EXPLANATIONS["failing"]),
+    ("A/A floor", FLOOR),
+    ("Left out", LEFT_OUT),
+    ("p and q", P_AND_Q),
+    ("Near the ceiling", CEILING),
     ("Extra loss, extra delay", CONDITIONS),
     ("Testbed", TESTBED),
 )
@@ -75,9 +100,16 @@ def kind_of(cell: Json) -> str:
     """How a cell is drawn: one of KINDS."""
     if failing_arms(cell):
         return "failing"
-    if cell["diff_pct"] is None or not cell["n"]:
+    if drawn_pct(cell) is None or not cell["n"]:
         return {"pending": "pending", "running": "measuring"}.get(cell["state"], "no data")
-    return str(cell["verdict"])
+    verdict = str(cell["verdict"])
+    return "below floor" if cell.get("below_floor") and verdict in ("h3 faster", "h2 faster") else verdict
+
+
+def drawn_pct(cell: Json) -> float | None:
+    """The difference in percent, or the bound on it where time-outs leave it open; None when nothing is known."""
+    known = (cell["diff_pct"], cell.get("at_least_pct"), cell.get("at_most_pct"))
+    return next((float(value) for value in known if value is not None), None)
 
 
 def explanation(cell: Json, kind: str) -> str:
@@ -95,29 +127,3 @@ def failing_arms(cell: Json) -> list[str]:
         return []
     arms = (("H2", cell["baseline"]), ("H3", cell["candidate"]))
     return [name for name, arm in arms if arm["failures"] and arm["median_ttlb_ms"] is None]
-
-
-def summary(cells: Sequence[Json]) -> str:
-    """One sentence that answers the question for a whole campaign."""
-    counts = dict.fromkeys(KINDS, 0)
-    for cell in cells:
-        counts[kind_of(cell)] += 1
-    judged = len(cells) - counts["pending"] - counts["measuring"]
-    if not judged:
-        return "No cell has a result yet."
-    said = [
-        f"{label} in {counts[kind]}"
-        for kind, label in (
-            ("h2 faster", "slower"),
-            ("h3 faster", "faster"),
-            ("equivalent", "equivalent"),
-            ("inconclusive", "inconclusive"),
-            ("unproven", "unproven"),
-            ("failing", "failing"),
-            ("no data", "without data"),
-        )
-        if counts[kind]
-    ]
-    waiting = len(cells) - judged
-    tail = f" {plural(waiting, 'cell')} still to come." if waiting else ""
-    return f"Of {plural(judged, 'cell')}: H3 " + ", ".join(said) + "." + tail

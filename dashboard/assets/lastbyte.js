@@ -12,6 +12,20 @@
   // Figures carry their colours, so they are drawn again when the system changes its scheme.
   darkness.addEventListener("change", () => window.dash_clientside.set_props("place", { data: place() }));
 
+  // Dash writes the viewer's zoom into the figure and draws that again. To Plotly it is then the page's own range, which
+  // the next news replace, so uirevision has nothing to keep. News always bring new data: without any, draw nothing.
+  let plotly;
+  Object.defineProperty(window, "Plotly", {
+    configurable: true,
+    get: () => plotly,
+    set: (loaded) => {
+      const react = loaded.react;
+      loaded.react = (plot, figure, ...more) =>
+        plot.data && plot.data === figure.data ? Promise.resolve(plot) : react(plot, figure, ...more);
+      plotly = loaded;
+    },
+  });
+
   const mouse = { x: 0, y: 0 };
   const putTip = () => {
     const tip = document.getElementById("tip");
@@ -55,14 +69,39 @@
       return window.dash_clientside.no_update;
     },
 
-    remember: (axis, baseline, candidate, cell) => {
-      const query = new URLSearchParams({ axis, baseline, candidate });
-      if (cell) {
-        query.set("endpoint", cell.endpoint);
-        query.set("profile", cell.profile);
-      }
-      window.history.replaceState(window.history.state, "", `${window.location.pathname}?${query}`);
+    // The address says what the controls say, so that a link reproduces the view; no history entry per switch.
+    remember: (values, controls, path) => {
+      if (path !== window.location.pathname) return window.dash_clientside.no_update;
+      const query = new URLSearchParams(window.location.search);
+      controls.forEach((control, i) => {
+        const value = Array.isArray(values[i]) ? values[i].join(",") : values[i];
+        if (value === null || value === undefined || value === "") query.delete(control.name);
+        else query.set(control.name, value);
+      });
+      const search = query.toString();
+      window.history.replaceState(window.history.state, "", path + (search ? `?${search}` : ""));
       return window.dash_clientside.no_update;
     },
+
+    // A square leads to its cell, as a link would.
+    open: (clicks) => {
+      const click = clicks.find((found) => found && found.points && found.points.length);
+      const point = click && click.points.find((found) => typeof found.customdata === "string" && found.customdata.startsWith("/"));
+      if (point) {
+        window.history.pushState({}, "", point.customdata);
+        window.dispatchEvent(new CustomEvent("_dashprivate_pushstate"));
+        window.scrollTo(0, 0);
+      }
+      return clicks.map(() => null);
+    },
   };
+
+  // Buttons that save a figure: <button data-save="svg" data-name="file name"> in the card of the figure.
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest && event.target.closest("[data-save]");
+    const plot = button && button.closest("[data-figure]").querySelector(".js-plotly-plot");
+    if (!plot || !window.Plotly) return;
+    const { width, height } = plot.getBoundingClientRect();
+    window.Plotly.downloadImage(plot, { format: button.dataset.save, filename: button.dataset.name, width, height, scale: 2 });
+  });
 })();

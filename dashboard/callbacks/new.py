@@ -8,26 +8,29 @@ from dash import Dash, Input, Output, State, no_update
 
 from dashboard import ids
 from dashboard.client import ApiClient, ApiDown, ApiProblem, Json
-from dashboard.estimate import estimate
+from dashboard.links import campaign_path
 from dashboard.pages.new import FIELDS, errors_by_field, estimate_view
 from dashboard.pages.shell import state_box
+
+COSTS = ("endpoints", "profiles", "clients", "rounds", "aa", "capture", "max_rounds")
+"""Fields on which the estimate depends."""
 
 
 def register(app: Dash, api: ApiClient) -> None:
     """Add the callbacks."""
 
-    @app.callback(
-        Output(ids.NEW_ESTIMATE, "children"),
-        Input(ids.NEW_ENDPOINTS, "value"),
-        Input(ids.NEW_PROFILES, "value"),
-        Input(ids.NEW_CLIENTS, "value"),
-        Input(ids.NEW_ROUNDS, "value"),
-        State(ids.NEW_CATALOGUE, "data"),
-    )
-    def show_estimate(endpoints: list[str], profiles: list[str], clients: list[str], rounds: Any, known: Json) -> Any:
-        if not isinstance(rounds, int) or rounds < 1:
+    @app.callback(Output(ids.NEW_ESTIMATE, "children"), *(Input(FIELDS[field], "value") for field in COSTS))
+    def show_estimate(*values: Any) -> Any:
+        body = request_body(dict(zip(COSTS, values, strict=True)))
+        if not all(body.get(key) for key in ("endpoints", "profiles", "clients", "rounds")):
             return estimate_view(None)
-        return estimate_view(estimate(known, endpoints or [], profiles or [], clients or [], rounds))
+        try:
+            return estimate_view(api.estimate(body))
+        except ApiDown as exc:
+            return state_box("No estimate", f"{exc} It comes with your next change.", None, "error")
+        except ApiProblem as exc:
+            at_field, rest = errors_by_field(exc)
+            return state_box("This can't be measured so", " ".join([*at_field.values(), *rest]), None, "error")
 
     @app.callback(
         Output(ids.URL, "pathname"),
@@ -51,11 +54,11 @@ def register(app: Dash, api: ApiClient) -> None:
             at_field, rest = errors_by_field(exc)
             box = state_box("Not started", " ".join(rest) or "See the marked fields.", None, "error")
             return no_update, box, *(at_field.get(field) for field in FIELDS)
-        return f"/campaigns/{campaign['id']}", None, *none
+        return campaign_path(campaign["id"]), None, *none
 
 
 def request_body(values: Json) -> Json:
     """The body for ``POST /campaigns``; what was left empty is left out, so that the API's defaults hold."""
     lists = {key: values[key] or [] for key in ("endpoints", "profiles", "clients")}
-    rest = {key: values[key] for key in ("name", "rounds", "seed", "vantage") if values[key] not in (None, "")}
+    rest = {key: value for key, value in values.items() if key not in lists and value not in (None, "", [])}
     return {**lists, **rest}

@@ -8,8 +8,12 @@ from dash import ClientsideFunction, Dash, Input, Output, State
 
 from dashboard import ids
 from dashboard.client import ApiClient, ApiDown, ApiProblem
-from dashboard.pages import campaign, home, new
-from dashboard.pages.shell import Place, api_down_page, not_found_page, problem_page
+from dashboard.pages import new
+from dashboard.pages.parts import dialog
+from dashboard.pages.place import Place
+from dashboard.pages.shell import api_down_page, not_found_page, problem_page
+from dashboard.pages.view import frame
+from dashboard.routes import NoSuchPage, draw
 from dashboard.settings import Settings
 
 
@@ -35,6 +39,8 @@ def register(app: Dash, api: ApiClient, settings: Settings) -> None:
             return render(api, place, settings.poll_ms), True
         except ApiDown as exc:
             return api_down_page(exc), False
+        except NoSuchPage:
+            return not_found_page(), True
         except ApiProblem as exc:
             return problem_page(exc), True
 
@@ -49,15 +55,7 @@ def register(app: Dash, api: ApiClient, settings: Settings) -> None:
 
 def render(api: ApiClient, place: Place, poll_ms: int) -> Any:
     """The page for a place; raises what the API client raises."""
-    if place.pathname == "/":
-        return home.page(api.campaigns(), place, poll_ms)
     if place.pathname == "/new":
-        return new.page(api.endpoints(), api.profiles(), api.clients(), api.vantages())
-    match place.pathname.strip("/").split("/"):
-        case ["campaigns", campaign_id]:
-            query = place.query
-            found = api.campaign(campaign_id)
-            heatmap = api.heatmap(campaign_id, query.get("baseline"), query.get("candidate"))
-            return campaign.page(found, heatmap, place, poll_ms)
-        case _:
-            return not_found_page()
+        spec = api.campaign_spec(place.query["clone"]) if "clone" in place.query else None
+        return new.page(api.endpoints(), api.profiles(), api.clients(), api.vantages(), spec)
+    return [frame(place, draw(api, place), poll_ms), dialog()]

@@ -7,32 +7,34 @@ same traces in the same order, some of them empty: so Plotly updates a live figu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from html import escape
 
 import plotly.graph_objects as go
 
 from dashboard.client import Json
-from dashboard.figures.cell_text import hover_text, words_in_cell
+from dashboard.figures.cell_text import hover_text, paper_words, words_in_cell
 from dashboard.figures.grid import Panel
 from dashboard.figures.palette import CLIP_PCT, FONT, Palette, diverging, legible_on, muted_diverging, palette
 from dashboard.formatting import NBSP, number, size_label
-from dashboard.words import kind_of
+from dashboard.words import drawn_pct, kind_of
 
-CELL_PX = 94
+CELL_PX = 92
 """Side of a square in px with three sizes or more: three panels fit side by side at 1280 px, one at 390."""
 WIDE_CELL_PX = 112
 """The same with one or two sizes."""
-LEFT_PX, RIGHT_PX, TOP_PX, BOTTOM_PX = 70, 4, 50, 42
+RIGHT_PX, TOP_PX, BOTTOM_PX = 4, 50, 42
 TITLE_PX = 298
 """Width that the line under the title needs."""
 
 ESTABLISHED = ("h3 faster", "h2 faster", "equivalent")
-MUTED = ("inconclusive", "unproven")
+PAPER = "paper"
+"""A square of a paper mode, which knows no verdicts."""
+MUTED = ("inconclusive", "unproven", "below floor")
 HATCHES: dict[str, tuple[str, float]] = {"inconclusive": ("/", 7), "unproven": ("x", 9), "failing": ("\\", 7)}
 """Plotly pattern and its size in px for each kind of cell that must not be taken for a result."""
-OUTLINES: dict[str, str] = {"equivalent": "solid", "measuring": "dash", "no data": "dot"}
+OUTLINES: dict[str, str] = {"equivalent": "solid", "below floor": "dashdot", "measuring": "dash", "no data": "dot"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,9 @@ class _Square:
     y: int
     cell: Json
     kind: str
+    value: float
     background: str
+    words: tuple[str, str, str]
 
 
 def cell_px(panel: Panel) -> int:
@@ -49,30 +53,55 @@ def cell_px(panel: Panel) -> int:
     return CELL_PX if len(panel.columns) > 2 else WIDE_CELL_PX
 
 
+def left_px(panel: Panel) -> int:
+    """Room in px for the labels of the rows."""
+    return {"time": 116, "rate": 92}.get(panel.axis.key, 70)
+
+
 def figure_size(panel: Panel) -> tuple[int, int]:
     """Width and height in px of the figure round cells that are squares."""
     return (
-        max(TITLE_PX, LEFT_PX + RIGHT_PX + cell_px(panel) * len(panel.columns)),
+        max(TITLE_PX, left_px(panel) + RIGHT_PX + cell_px(panel) * len(panel.columns)),
         TOP_PX + BOTTOM_PX + cell_px(panel) * len(panel.rows),
     )
 
 
-def heatmap_figure(panel: Panel, scheme: str = "light") -> go.Figure:
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a heatmap is drawn, beside its data."""
+
+    scheme: str = "light"
+    mode: str = "lastbyte"
+    """``lastbyte``, or a definition of the papers: ``yu2020``, ``yu2021``."""
+    zone: str = "UTC"
+    href: Callable[[Json], str] = field(default=lambda _cell: "")
+    """Where a square leads."""
+
+
+def heatmap_figure(panel: Panel, look: Look = Look()) -> go.Figure:
     """Heatmap of a panel; rows mild to severe from the top, columns small to large from the left."""
-    pal = palette(scheme)
-    squares = list(_squares(panel, pal))
+    pal = palette(look.scheme)
+    clip = clip_pct(panel.shown(), look.mode)
+    squares = list(_squares(panel, pal, look.mode, clip))
     traces = [
-        _colours(panel, squares, "established", ESTABLISHED, lambda v: diverging(pal, v)),
-        _colours(panel, squares, "not established", MUTED, lambda v: muted_diverging(pal, v)),
-        _nothing(panel, squares, pal),
+        _colours(panel, squares, "established", (*ESTABLISHED, PAPER), lambda v: diverging(pal, v, clip), clip, look),
+        _colours(panel, squares, "not established", MUTED, lambda v: muted_diverging(pal, v, clip), clip, look),
+        _nothing(panel, squares, pal, look),
         *_hatches(squares, pal),
         *_outlines(squares, pal),
         *_texts(squares),
     ]
-    return go.Figure(traces, _layout(panel, pal))
+    return go.Figure(traces, _layout(panel, pal, look.zone))
 
 
-def _layout(panel: Panel, pal: Palette) -> Json:
+def clip_pct(cells: Iterable[Json], mode: str) -> float:
+    """Percent at which colours saturate: ours, or what the paper's definition says."""
+    if mode == "lastbyte":
+        return CLIP_PCT
+    return next((abs(float(c["paper"]["limits_pct"][1])) for c in cells if c.get("paper")), CLIP_PCT)
+
+
+def _layout(panel: Panel, pal: Palette, zone: str) -> Json:
     width, height = figure_size(panel)
     return {
         "title": {
@@ -81,7 +110,7 @@ def _layout(panel: Panel, pal: Palette) -> Json:
             "font": {"size": 16, "color": pal.text},
             "x": 0,
             "xref": "container",
-            "pad": {"l": LEFT_PX + 2, "t": 15},
+            "pad": {"l": left_px(panel) + 2, "t": 15},
             "y": 1,
             "yref": "container",
             "yanchor": "top",
@@ -90,8 +119,8 @@ def _layout(panel: Panel, pal: Palette) -> Json:
         "width": width,
         "height": height,
         "margin": {
-            "l": LEFT_PX,
-            "r": width - LEFT_PX - cell_px(panel) * len(panel.columns),
+            "l": left_px(panel),
+            "r": width - left_px(panel) - cell_px(panel) * len(panel.columns),
             "t": TOP_PX,
             "b": BOTTOM_PX,
             "pad": 0,
@@ -105,7 +134,7 @@ def _layout(panel: Panel, pal: Palette) -> Json:
         "uirevision": "keep",
         "xaxis": _axis("Object size", [size_label(c) for c in panel.columns], pal, standoff=6),
         "yaxis": _axis(
-            panel.axis.title, [panel.axis.row_label(r) for r in panel.rows], pal, standoff=8, downwards=True
+            panel.axis.title, [panel.axis.row_label(r, zone) for r in panel.rows], pal, standoff=8, downwards=True
         ),
     }
 
@@ -114,41 +143,60 @@ def origin_line(panel: Panel) -> str:
     """What stands behind the provider's name, and how far away it is."""
     if panel.origin == "testbed":
         return f"testbed stand-in · base RTT {number(panel.base_rtt_ms)} ms"
-    return "production endpoint"
+    return {"production": "production endpoint", "imported": "imported results"}.get(panel.origin, panel.origin)
 
 
-def _squares(panel: Panel, pal: Palette) -> Iterator[_Square]:
+def _squares(panel: Panel, pal: Palette, mode: str, clip: float) -> Iterator[_Square]:
     for y, row in enumerate(panel.cells):
         for x, cell in enumerate(row):
             if cell is None:
                 continue
-            kind = kind_of(cell)
-            if kind in ESTABLISHED:
-                background = diverging(pal, cell["diff_pct"])
+            kind, value, words = _as_ours(cell) if mode == "lastbyte" else _as_paper(cell)
+            if kind in (*ESTABLISHED, PAPER):
+                background = diverging(pal, value, clip)
             elif kind in MUTED:
-                background = muted_diverging(pal, cell["diff_pct"])
+                background = muted_diverging(pal, value, clip)
             else:
                 background = pal.empty
-            yield _Square(x, y, cell, kind, background)
+            yield _Square(x, y, cell, kind, value, background, words)
+
+
+def _as_ours(cell: Json) -> tuple[str, float, tuple[str, str, str]]:
+    kind = kind_of(cell)
+    return kind, drawn_pct(cell) or 0.0, words_in_cell(cell, kind)
+
+
+def _as_paper(cell: Json) -> tuple[str, float, tuple[str, str, str]]:
+    paper = cell.get("paper")
+    kind = kind_of(cell)
+    if paper is None or paper["value_pct"] is None:
+        kind = kind if kind in ("pending", "measuring", "failing") else "no data"
+        return kind, 0.0, words_in_cell(cell, kind)
+    number_, rest, small = paper_words(cell)
+    if kind == "unproven":
+        return kind, paper["value_pct"], (number_, "! unproven", small)
+    return PAPER, paper["value_pct"], (number_, rest, small)
 
 
 def _colours(
-    panel: Panel, squares: list[_Square], name: str, kinds: tuple[str, ...], colour: Callable[[float], str]
+    panel: Panel,
+    squares: list[_Square],
+    name: str,
+    kinds: tuple[str, ...],
+    colour: Callable[[float], str],
+    clip: float,
+    look: Look,
 ) -> go.Heatmap:
     chosen = [s for s in squares if s.kind in kinds]
     steps = [i / 20 for i in range(21)]
-    return _layer(
-        panel,
-        chosen,
-        name,
-        {(s.x, s.y): s.cell["diff_pct"] for s in chosen},
-        [(step, colour((2 * step - 1) * CLIP_PCT)) for step in steps],
-    )
+    scale = [(step, colour((2 * step - 1) * clip)) for step in steps]
+    return _layer(panel, chosen, name, {(s.x, s.y): s.value for s in chosen}, scale, clip, look)
 
 
-def _nothing(panel: Panel, squares: list[_Square], pal: Palette) -> go.Heatmap:
-    chosen = [s for s in squares if s.kind not in ESTABLISHED + MUTED]
-    return _layer(panel, chosen, "no result", {(s.x, s.y): 0.0 for s in chosen}, [(0.0, pal.empty), (1.0, pal.empty)])
+def _nothing(panel: Panel, squares: list[_Square], pal: Palette, look: Look) -> go.Heatmap:
+    chosen = [s for s in squares if s.kind not in (*ESTABLISHED, *MUTED, PAPER)]
+    scale = [(0.0, pal.empty), (1.0, pal.empty)]
+    return _layer(panel, chosen, "no result", {(s.x, s.y): 0.0 for s in chosen}, scale, CLIP_PCT, look)
 
 
 def _layer(
@@ -157,19 +205,23 @@ def _layer(
     name: str,
     values: dict[tuple[int, int], float],
     colorscale: list[tuple[float, str]],
+    clip: float,
+    look: Look,
 ) -> go.Heatmap:
     columns, rows = range(len(panel.columns)), range(len(panel.rows))
-    hover = {(s.x, s.y): hover_text(panel, s.cell, s.kind) for s in squares}
+    hover = {(s.x, s.y): hover_text(panel, s.cell, kind_of(s.cell)) for s in squares}
+    hrefs = {(s.x, s.y): look.href(s.cell) for s in squares}
     return go.Heatmap(
         name=name,
         x=list(columns),
         y=list(rows),
         z=[[values.get((x, y)) for x in columns] for y in rows],
         hovertext=[[hover.get((x, y), "") for x in columns] for y in rows],
+        customdata=[[hrefs.get((x, y), "") for x in columns] for y in rows],
         hoverinfo="none",  # the page shows the text itself: a label of Plotly would be cut off at the figure's edge
         hoverongaps=False,
-        zmin=-CLIP_PCT,
-        zmax=CLIP_PCT,
+        zmin=-clip,
+        zmax=clip,
         zmid=0,
         colorscale=colorscale,
         showscale=False,
@@ -225,7 +277,7 @@ def _frames(squares: list[_Square], half: float) -> tuple[list[float | None], li
 
 
 def _texts(squares: list[_Square]) -> Iterator[go.Scatter]:
-    lines = [words_in_cell(s.cell, s.kind) for s in squares]
+    lines = [s.words for s in squares]
     inks = [legible_on(s.background) for s in squares]
     for name, offset, size, at in (("numbers", -0.17, 16, 0), ("intervals", 0.12, 11, 1), ("rounds", 0.31, 11, 2)):
         yield go.Scatter(

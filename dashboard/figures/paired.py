@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from dashboard.client import Json
-from dashboard.figures.palette import FONT, Palette, palette
+from dashboard.figures.palette import Palette, palette
+from dashboard.figures.style import axis, layout
 from dashboard.formatting import ms
 
 
@@ -21,38 +22,28 @@ def paired_figure(trials: Sequence[Json], baseline: str, candidate: str, scheme:
     last = max((t["round"] for t in trials), default=1)
     figure = go.Figure([_links(trials, baseline, candidate, pal)])
     for client, name, colour, symbol in arms:
-        mine = [t for t in trials if t["client"] == client]
+        mine = [t for t in trials if t["client"] == client and not t["capture"]]
         delivered = [t for t in mine if t["outcome"] == "ok"]
         figure.add_trace(_points([t for t in delivered if not t["warmup"]], f"{name} ({client})", name, colour, symbol))
         warmup = _points([t for t in delivered if t["warmup"]], f"{name} warm-up", name, colour, f"{symbol}-open")
         figure.add_trace(warmup.update(showlegend=False))
-        failed = [t for t in mine if t["outcome"] != "ok"]
+    # After the others: what the legend hides is kept by the place of a trace, and failures may come later.
+    for client, name, colour, _ in arms:
+        failed = [t for t in trials if t["client"] == client and not t["capture"] and t["outcome"] != "ok"]
         if failed:
             figure.add_trace(_crosses(failed, name, colour))
     figure.update_layout(
-        height=290,
-        margin={"l": 64, "r": 12, "t": 34, "b": 44},
-        paper_bgcolor=pal.surface,
-        plot_bgcolor=pal.surface,
-        font={"family": FONT, "color": pal.text, "size": 12},
-        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "xanchor": "left"},
-        hovermode="closest",
-        hoverlabel={"bgcolor": pal.hover, "bordercolor": pal.muted, "align": "left", "font": {"color": pal.text}},
-        uirevision="keep",
-        dragmode="zoom",
-        xaxis={
-            "title": {"text": "Round (0 is the warm-up, not counted)", "font": {"color": pal.muted}},
-            "gridcolor": pal.grid,
-            "zeroline": False,
-            "range": [-0.6, last + 0.6],
-            "dtick": 1 if last <= 20 else None,
-        },
-        yaxis={
-            "title": {"text": "TTLB (ms)", "font": {"color": pal.muted}},
-            "gridcolor": pal.grid,
-            "zeroline": False,
-        },
-        yaxis2={"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True},
+        layout(
+            pal,
+            xaxis=axis(
+                pal,
+                "Round (0 is the warm-up, not counted)",
+                autorangeoptions={"include": [0, last]},
+                dtick=1 if last <= 20 else None,
+            ),
+            yaxis=axis(pal, "TTLB (ms)"),
+            yaxis2={"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True},
+        )
     )
     return figure
 

@@ -33,6 +33,11 @@ class Palette:
     h2: str
     h3: str
     hover: str
+    phases: tuple[str, str, str]
+    """Handshake, wait, transfer: apart from each other in lightness too."""
+    series: tuple[str, ...]
+    """For lines that are neither H2 nor H3 (Okabe and Ito's colour-blind safe set, adapted)."""
+    alert: str
 
 
 LIGHT = Palette(
@@ -45,6 +50,9 @@ LIGHT = Palette(
     h2="#c2303c",
     h3="#1f66b0",
     hover="#ffffff",
+    phases=("#2f3e7e", "#e0a100", "#7fb8a4"),
+    series=("#0072b2", "#b34700", "#00795b", "#8b3a78", "#8a6d00", "#3c4650"),
+    alert="#b3202c",
 )
 DARK = Palette(
     surface="#1d2126",
@@ -56,6 +64,9 @@ DARK = Palette(
     h2="#fb7f67",
     h3="#6db3f2",
     hover="#2b3138",
+    phases=("#8c9eff", "#f0c14b", "#4f8f7b"),
+    series=("#5db8f0", "#f29a5a", "#3fc79a", "#d78bc4", "#e6c84a", "#c3ccd6"),
+    alert="#ff8a80",
 )
 
 
@@ -64,18 +75,23 @@ def palette(scheme: str) -> Palette:
     return DARK if scheme == "dark" else LIGHT
 
 
-def diverging(pal: Palette, value_pct: float) -> str:
-    """Colour of a difference in percent, as the heatmap draws it."""
-    at = max(-1.0, min(1.0, value_pct / CLIP_PCT))
+def diverging(pal: Palette, value_pct: float, clip_pct: float = CLIP_PCT) -> str:
+    """Colour of a difference in percent, as the heatmap draws it; saturated from ``clip_pct`` on."""
+    at = max(-1.0, min(1.0, value_pct / clip_pct))
     for (low, low_colour), (high, high_colour) in zip(pal.scale, pal.scale[1:], strict=False):
         if at <= high:
             return blend(low_colour, high_colour, (at - low) / (high - low))
     return pal.scale[-1][1]
 
 
-def muted_diverging(pal: Palette, value_pct: float) -> str:
+def muted_diverging(pal: Palette, value_pct: float, clip_pct: float = CLIP_PCT) -> str:
     """The same, faded towards the surface: for differences that are not established."""
-    return blend(diverging(pal, value_pct), pal.surface, 0.6)
+    return blend(diverging(pal, value_pct, clip_pct), pal.surface, 0.6)
+
+
+def sequential(pal: Palette, value_pct: float, limit_pct: float) -> str:
+    """Colour of a percentage over the best: neutral at 0, saturated red from ``limit_pct`` on."""
+    return diverging(pal, max(0.0, value_pct), limit_pct)
 
 
 def blend(first: str, second: str, share: float) -> str:

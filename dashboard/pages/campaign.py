@@ -1,122 +1,55 @@
-"""One campaign: progress, the answer in a sentence, heatmaps per provider, and every cell."""
+"""One campaign: progress, what it waits for, the answer in sentences, heatmaps per provider, and every cell."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-import plotly.graph_objects as go
 from dash import dcc, html
 
 from dashboard import ids
 from dashboard.attributes import aria
 from dashboard.client import ApiClient, Json
-from dashboard.figures.grid import AXES, DELAY, LOSS, Axis, all_cells, off_grid, panel_key, panels
-from dashboard.figures.heatmap import heatmap_figure
-from dashboard.formatting import plural
+from dashboard.export import heatmap_csv
+from dashboard.figures.grid import CONDITIONS
+from dashboard.formatting import number, plural
+from dashboard.links import campaign_path
+from dashboard.merge import labelled
 from dashboard.pages import parts
-from dashboard.pages.cell import drawer
-from dashboard.pages.cells_table import cells_table
-from dashboard.pages.legend import legend
-from dashboard.pages.shell import Place
-from dashboard.words import summary
-
-GRAPH_CONFIG: dict[str, Any] = {
-    "displaylogo": False,
-    "modeBarButtons": [["toImage"]],
-    "toImageButtonOptions": {"format": "svg"},
-    "scrollZoom": False,
-    "doubleClick": False,
-    "showTips": False,
-}
+from dashboard.pages.grids import axis_of, choices, mode_of, section
+from dashboard.pages.place import Place
+from dashboard.pages.view import Drawn, link
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """Everything on the page that changes with data or with the controls."""
-
-    head: Any
-    summary: str
-    figures: dict[str, go.Figure]
-    """By panel key; providers without a cell on this axis are left out."""
-    no_panels: Any
-    off_grid: Any
-    all_cells: Any
-
-
-def fetch_and_view(
-    api: ApiClient, campaign: Json, axis: Axis, baseline: str | None, candidate: str | None, place: Place
-) -> View:
-    """Ask the API for the heatmap and draw it."""
-    return view(campaign, api.heatmap(campaign["id"], baseline, candidate), axis, place)
-
-
-def view(campaign: Json, heatmap: Json, axis: Axis, place: Place) -> View:
-    """Build all changing parts from API answers."""
-    laid_out = panels(heatmap, axis)
-    cells = all_cells(heatmap)
-    rest = off_grid(heatmap)
-    return View(
-        head=head(campaign, place.zone),
-        summary=summary([cell for _, cell in cells]),
-        figures={panel.key: heatmap_figure(panel, place.scheme) for panel in laid_out},
-        no_panels=None if laid_out else _no_panels(axis),
-        off_grid=_off_grid(rest) if rest else None,
-        all_cells=cells_table(cells, "all"),
+def draw(api: ApiClient, place: Place, campaign_id: str) -> Drawn:
+    """The page."""
+    campaign = api.campaign(campaign_id)
+    query = place.query
+    heatmap = labelled(
+        campaign, api.heatmap(campaign_id, query.get("baseline"), query.get("candidate"), mode_of(place))
+    )
+    axis = axis_of(place, heatmap)
+    running = api.cells(campaign_id, state="running") if campaign["state"] == "running" else []
+    return Drawn(
+        seen=fingerprint(campaign, place),
+        head=head(campaign, place.zone, running),
+        controls=choices(place, heatmap, campaign["clients"], CONDITIONS),
+        body=lambda: [*section(place, heatmap, axis), label_form(campaign)],
+        live=campaign["state"] not in parts.IS_OVER,
+        files={"heatmap": lambda: heatmap_csv(heatmap)},
     )
 
 
-def page(campaign: Json, heatmap: Json, place: Place, poll_ms: int) -> html.Div:
-    """The page with its first content; ``heatmap`` is for the clients in the query."""
-    axis = AXES.get(place.query.get("axis", "")) or best_axis(heatmap)
-    shown = view(campaign, heatmap, axis, place)
-    providers = [(panel_key(p), p["provider"]) for p in heatmap["providers"]]
-    over = campaign["state"] in parts.IS_OVER
-    return html.Div(
-        [
-            dcc.Store(id=ids.CAMPAIGN_ID, data=campaign["id"]),
-            dcc.Store(
-                id=ids.CAMPAIGN_SEEN, data=fingerprint(campaign, axis, heatmap["baseline"], heatmap["candidate"])
-            ),
-            dcc.Store(id=ids.OPEN_CELL, data=_cell_in_query(place.query)),
-            dcc.Interval(id=ids.CAMPAIGN_TICK, interval=poll_ms, disabled=over),
-            dcc.Download(id=ids.HEATMAP_DOWNLOAD),
-            html.Div(id=ids.CAMPAIGN_BANNER),
-            html.Div(shown.head, id=ids.CAMPAIGN_HEAD),
-            html.P(shown.summary, id=ids.CAMPAIGN_SUMMARY, className="lb-summary", role="status"),
-            _controls(campaign, heatmap, axis),
-            html.Div([_panel(key, name, shown.figures.get(key)) for key, name in providers], className="lb-panels"),
-            html.Div(shown.no_panels, id=ids.NO_PANELS),
-            legend(place.scheme),
-            html.Div(shown.off_grid, id=ids.OFF_GRID),
-            html.Details(
-                [html.Summary("All cells as a table"), html.Div(shown.all_cells, id=ids.ALL_CELLS)],
-                className="lb-details",
-            ),
-            html.Div(id=ids.TIP, className="lb-tip", role="tooltip"),
-            drawer(place.scheme),
-            parts.cancel_dialog(),
-        ]
-    )
-
-
-def fingerprint(campaign: Json, axis: Axis, baseline: str | None, candidate: str | None) -> str:
+def fingerprint(campaign: Json, place: Place) -> str:
     """Changes exactly when something on the page would."""
-    counts = (campaign[key] for key in ("state", "trials_done", "trials_failed", "cells_done"))
-    return "|".join(str(part) for part in (*counts, axis.key, baseline, candidate))
+    keys = ("name", "state", "trials_done", "trials_failed", "cells_done", "waiting_for", "labels")
+    return json.dumps([[campaign.get(key) for key in keys], place.query, place.scheme])
 
 
-def best_axis(heatmap: Json) -> Axis:
-    """The axis on which the campaign varies more; loss when equal."""
-    rows = {axis.key: max((len(p.rows) for p in panels(heatmap, axis)), default=0) for axis in (LOSS, DELAY)}
-    return DELAY if rows["delay"] > rows["loss"] else LOSS
-
-
-def head(campaign: Json, zone: str) -> html.Div:
+def head(campaign: Json, zone: str, running: Sequence[Json] = ()) -> html.Div:
     """Name, state, progress and what was asked for."""
-    running = campaign["state"] == "running"
     failed = campaign["trials_failed"]
     times: Any = [
         "created ",
@@ -125,130 +58,116 @@ def head(campaign: Json, zone: str) -> html.Div:
     ]
     return html.Div(
         [
-            dcc.Link("← Campaigns", href="/", className="lb-back"),
+            dcc.Link("← Campaigns", href="/campaigns", className="lb-back"),
             html.Div(
                 [
                     html.H1(campaign["name"]),
                     parts.badge(campaign["state"]),
-                    html.Div(parts.cancel_button(campaign), className="lb-push"),
+                    *parts.labels(campaign),
+                    html.Div(parts.actions(campaign), className="lb-push lb-actions"),
                 ],
                 className="lb-title-row",
             ),
             html.P(
                 parts.joined(
                     html.Span(plural(campaign["cells_planned"], "cell")),
-                    html.Span(f"{plural(campaign['rounds'], 'round')} and a warm-up"),
+                    html.Span(rounds(campaign)),
                     html.Span(", ".join(campaign["clients"])),
                     html.Span(f"vantage {campaign['vantage']}"),
                     html.Span(f"seed {campaign['seed']}"),
                     html.Span(times),
+                    html.Span(dcc.Link("clients side by side", href=link("/clients", campaign=campaign["id"])))
+                    if sum("-h3" in c for c in campaign["clients"]) > 1
+                    else None,
                 ),
                 className="lb-meta",
             ),
+            source_note(campaign),
             html.Div(
                 [
                     parts.progress_bar(campaign),
                     html.Span(
                         parts.joined(
-                            f"{parts.left(campaign)} left" if running and campaign["eta_s"] is not None else None,
+                            f"{parts.left(campaign)} left"
+                            if campaign["state"] == "running" and campaign["eta_s"] is not None
+                            else None,
                             "waiting for a worker" if campaign["state"] == "queued" else None,
                             html.Span(f"{plural(failed, 'trial')} failed", className="lb-failures") if failed else None,
+                            saved(campaign),
                         )
                     ),
                 ],
                 className="lb-head-progress",
             ),
+            *(html.P(now(cell), className="lb-muted lb-now") for cell in running),
+            *(
+                html.P([html.Strong("Waiting. "), reason], className="lb-warning", role="status")
+                for reason in campaign.get("waiting_for") or ()
+            ),
         ]
     )
 
 
-def _controls(campaign: Json, heatmap: Json, axis: Axis) -> html.Div:
-    h2 = [c for c in campaign["clients"] if c.endswith("-h2")]
-    h3 = [c for c in campaign["clients"] if c.endswith("-h3")]
-    return html.Div(
+def label_form(campaign: Json) -> html.Details:
+    """Words by which a campaign is found again, to edit."""
+    return html.Details(
         [
-            dmc.SegmentedControl(
-                id=ids.AXIS,
-                data=[{"value": a.key, "label": a.label} for a in AXES.values()],
-                value=axis.key,
-                **aria(label="Condition on the rows"),
-            ),
-            _client_select(ids.CANDIDATE, "H3 client", h3, heatmap["candidate"]),
-            _client_select(ids.BASELINE, "against H2 client", h2, heatmap["baseline"]),
+            html.Summary("Labels"),
             html.Div(
-                html.Button("Download CSV", id=ids.HEATMAP_CSV, className="lb-button", type="button"),
-                className="lb-push",
+                [
+                    dmc.TagsInput(
+                        id=ids.LABELS,
+                        value=parts.label_texts(campaign),
+                        placeholder="a word, then Enter",
+                        maw=480,
+                        **aria(label="Labels"),
+                    ),
+                    html.Button("Save the labels", id=ids.LABELS_SAVE, className="lb-button", type="button"),
+                    html.Span(id=ids.LABELS_STATE, role="status"),
+                ],
+                className="lb-actions",
             ),
         ],
-        className="lb-controls",
+        className="lb-details",
     )
 
 
-def _client_select(ident: str, label: str, clients: list[str], value: str) -> html.Div:
-    """A choice where there is one; else the client's name, so that the arms are always named."""
-    known = clients if value in clients else [value, *clients]
-    return html.Div(
-        [
-            html.Label(label, htmlFor=ident),
-            dmc.Select(
-                id=ident,
-                data=known,
-                value=value,
-                allowDeselect=False,
-                size="sm",
-                w=170,
-                **({} if len(known) > 1 else _AS_TEXT),
-            ),
-        ],
-        className="lb-labelled",
+def now(cell: Json) -> str:
+    """What is measured at this moment."""
+    return (
+        f"Now: {cell['endpoint']} under {cell['profile']}, trial {cell['trials_done'] + 1} of {cell['trials_planned']}"
     )
 
 
-_AS_TEXT: dict[str, Any] = {"readOnly": True, "variant": "unstyled", "rightSectionWidth": 0, "rightSection": " "}
-"""A select with one option looks like text."""
+def rounds(campaign: Json) -> str:
+    """How many rounds each cell has."""
+    most = campaign.get("max_rounds")
+    if most is None:
+        return f"{plural(campaign['rounds'], 'round')} and a warm-up"
+    width = campaign.get("target_width_pct")
+    until = f" until the interval is {number(width)} points wide" if width else " until the answer is known"
+    return f"{campaign['rounds']} to {plural(most, 'round')}{until}"
 
 
-def card_style(figure: go.Figure | None) -> Mapping[str, str]:
-    """Hides the card of a provider that has nothing on this axis."""
-    return {} if figure is not None else {"display": "none"}
+def saved(campaign: Json) -> str | None:
+    """What stopping early has saved."""
+    if not campaign.get("rounds_saved"):
+        return None
+    trials = plural(campaign["trials_saved"], "trial")
+    return f"{plural(campaign['rounds_saved'], 'round')} ({trials}) not needed: answer known"
 
 
-def _panel(key: str, provider: str, figure: go.Figure | None) -> html.Div:
-    return html.Div(
-        dcc.Graph(
-            id=ids.panel_figure(key),
-            figure=figure if figure is not None else go.Figure(),
-            config=_graph_config(provider),
-            clear_on_unhover=True,
-            responsive=False,
-        ),
-        id=ids.panel_card(key),
-        className="lb-panel",
-        style=card_style(figure),
+def source_note(campaign: Json) -> html.P | None:
+    """Where imported results came from."""
+    source = campaign.get("source")
+    if not source:
+        return None
+    said = "; ".join(
+        f"{key.replace('_', ' ')}: {value}" for key, value in source.items() if isinstance(value, str | int | float)
     )
+    return html.P([html.Strong("Imported, not measured here. "), said], className="lb-warning", role="note")
 
 
-def _graph_config(provider: str) -> Any:
-    return {**GRAPH_CONFIG, "toImageButtonOptions": {"format": "svg", "filename": f"lastbyte-{provider}"}}
-
-
-def _no_panels(axis: Axis) -> html.Div:
-    return html.Div(
-        f"No cell of this campaign varies {axis.title.lower()} alone. All its cells are in the table below.",
-        className="lb-state",
-    )
-
-
-def _off_grid(rest: list[tuple[str, Json]]) -> html.Div:
-    return html.Div(
-        [
-            html.H2("Conditions outside the grids"),
-            html.P("Without shaping, with loss and delay together, or at another rate.", className="lb-muted lb-under"),
-            cells_table(rest, "off-grid"),
-        ]
-    )
-
-
-def _cell_in_query(query: dict[str, str]) -> dict[str, str] | None:
-    endpoint, profile = query.get("endpoint"), query.get("profile")
-    return {"endpoint": endpoint, "profile": profile} if endpoint and profile else None
+def back(campaign: Json) -> dcc.Link:
+    """From a page below to the campaign."""
+    return dcc.Link(f"← {campaign['name']}", href=campaign_path(campaign["id"]), className="lb-back")

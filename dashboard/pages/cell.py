@@ -1,4 +1,4 @@
-"""The drawer with the trials behind one cell."""
+"""The page of one cell: everything behind one square."""
 
 from __future__ import annotations
 
@@ -6,141 +6,142 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-import dash_ag_grid as dag
-import dash_mantine_components as dmc
-from dash import dcc, html
+from dash import html
 
-from dashboard import ids
-from dashboard.client import Json
-from dashboard.figures.cell_text import TITLES, condition, failures_by_kind, interval_of
-from dashboard.figures.palette import palette
-from dashboard.formatting import DASH, NBSP, exact_time, ms, number, signed_pct, size_label
+from dashboard.client import ApiClient, ApiProblem, Json
+from dashboard.export import heatmap_csv, trials_csv
+from dashboard.figures.cell_text import TITLES, cautions, condition, difference, failures_by_kind, interval_of, p_text
+from dashboard.figures.grid import all_cells
+from dashboard.formatting import DASH, NBSP, ms, number, plural, size_label
+from dashboard.merge import labelled
+from dashboard.pages import acks, parts
+from dashboard.pages.campaign import back
+from dashboard.pages.cell_figures import figures
+from dashboard.pages.cell_parts import commands, link_proof, percentiles, trials_grid
+from dashboard.pages.place import Place
+from dashboard.pages.view import Choice, Drawn
 from dashboard.words import explanation, kind_of
 
-_MS = {"function": "params.value == null ? '-' : d3.format(',.1f')(params.value)"}
-_COUNT = {"function": "params.value == null ? '-' : d3.format(',')(params.value)"}
 
-_RIGHT = {"type": "rightAligned"}
+def draw(api: ApiClient, place: Place, campaign_id: str, cell_id: int) -> Drawn:
+    """The page."""
+    campaign = api.campaign(campaign_id)
+    query = place.query
+    heatmap = labelled(campaign, api.heatmap(campaign_id, query.get("baseline"), query.get("candidate")))
+    provider, cell = find(heatmap, cell_id)
+    arms = (heatmap["baseline"], heatmap["candidate"])
 
-COLUMNS: list[dict[str, Any]] = [
-    {"field": "round", "headerName": "Round", "width": 82, "pinned": "left", **_RIGHT},
-    {"field": "client", "headerName": "Client", "width": 160, "filter": True},
-    {"field": "outcome", "headerName": "Outcome", "width": 120, "filter": True},
-    {"field": "handshake_ms", "headerName": "Handshake (ms)", "width": 138, **_RIGHT, "valueFormatter": _MS},
-    {"field": "ttfb_ms", "headerName": "TTFB (ms)", "width": 106, **_RIGHT, "valueFormatter": _MS},
-    {"field": "ttlb_ms", "headerName": "TTLB (ms)", "width": 110, **_RIGHT, "valueFormatter": _MS},
-    {"field": "protocol", "headerName": "Protocol", "width": 100},
-    {"field": "http_status", "headerName": "Status", "width": 84, **_RIGHT},
-    {"field": "body_bytes", "headerName": "Bytes", "width": 104, **_RIGHT, "valueFormatter": _COUNT},
-    {"field": "remote_address", "headerName": "Remote address", "width": 140},
-    {"field": "position", "headerName": "Place in round", "width": 130, **_RIGHT},
-    {"field": "started", "headerName": "Started", "width": 190},
-    {"field": "failure_detail", "headerName": "Failure detail", "width": 320},
-    {"field": "client_version", "headerName": "Client build", "width": 320},
-]  # fmt: skip
+    def trials() -> list[Json]:
+        return api.trials(campaign_id, endpoint=cell["endpoint"], profile=cell["profile"])
 
-
-def drawer(scheme: str) -> dmc.Drawer:
-    """The empty drawer; its parts are filled when a cell is opened."""
-    return dmc.Drawer(
-        id=ids.CELL_DRAWER,
-        position="right",
-        size="min(900px, 100vw)",
-        padding="lg",
-        opened=False,
-        title="Trials of this cell",
-        closeButtonProps={"aria-label": "Close"},
-        children=[
-            html.Div(id=ids.CELL_HEAD),
-            dcc.Graph(id=ids.CELL_PLOT, config={"displaylogo": False, "displayModeBar": False}, className="lb-plot"),
-            html.Div(
-                [
-                    html.H3("Trials"),
-                    html.Button("Download CSV", id=ids.CELL_CSV, className="lb-button lb-push", type="button"),
-                ],
-                className="lb-title-row",
-            ),
-            dag.AgGrid(
-                id=ids.CELL_GRID,
-                columnDefs=COLUMNS,
-                rowData=[],
-                getRowId="params.data.id",
-                defaultColDef={"sortable": True, "filter": False, "resizable": True, "suppressMovable": True},
-                dashGridOptions={"domLayout": "autoHeight", "animateRows": False, "theme": _grid_theme(scheme)},
-                className="lb-grid",
-                rowClassRules={"lb-row-warmup": "params.data.warmup", "lb-row-failed": "params.data.outcome != 'ok'"},
-                style={"width": "100%", "height": None},
-            ),
-            dcc.Download(id=ids.CELL_DOWNLOAD),
+    counts = [cell["state"], cell["n"], *(cell[arm]["n"] + cell[arm]["failures"] for arm in ("baseline", "candidate"))]
+    clients = [c for c in campaign["clients"] if "@" not in c]
+    return Drawn(
+        seen=json.dumps([counts, place.query, place.scheme]),
+        head=head(campaign, provider, cell),
+        controls=[
+            Choice("candidate", "H3 client", [(c, c) for c in clients if "-h3" in c] or [(arms[1], arms[1])], arms[1]),
+            Choice("baseline", "against", [(c, c) for c in clients if "-h2" in c] or [(arms[0], arms[0])], arms[0]),
         ],
+        body=lambda: body(api, place, cell, arms, trials()),
+        live=cell["state"] in ("pending", "running") and campaign["state"] not in parts.IS_OVER,
+        files={
+            "trials": lambda: trials_csv(trials()),
+            "cell": lambda: heatmap_csv({**heatmap, "providers": [{"provider": provider, "cells": [cell]}]}),
+        },
     )
 
 
-def head(provider: str, cell: Json) -> html.Div:
-    """What the cell says, how sure that is, and what its link was."""
+def find(heatmap: Json, cell_id: int) -> tuple[str, Json]:
+    """Provider and cell by its number; ApiProblem 404 when this campaign has none."""
+    for provider, cell in all_cells(heatmap):
+        if cell["cell_id"] == cell_id:
+            return provider, cell
+    raise ApiProblem(
+        404, "There is no such cell", f"This campaign has no cell {cell_id}. The link may be from another one.", []
+    )
+
+
+def head(campaign: Json, provider: str, cell: Json) -> html.Div:
+    """What the cell says, how sure that is, and what weakens it."""
     kind = kind_of(cell)
-    bounds = interval_of(cell)
-    difference = signed_pct(cell["diff_pct"]) if cell["diff_pct"] is not None else DASH
+    said = cautions(cell)
     return html.Div(
         [
-            html.H2(f"{provider} · {size_label(cell['size_label'])} · {cell['profile']}"),
-            html.P(condition(cell), className="lb-muted lb-under"),
+            back(campaign),
+            html.Div(
+                [html.H1(f"{provider} · {size_label(cell['size_label'])} · {cell['profile']}")],
+                className="lb-title-row",
+            ),
+            html.P(
+                parts.joined(
+                    html.Span(condition(cell)), html.Span(cell["endpoint"]), html.Span(f"cell {cell['cell_id']}")
+                ),
+                className="lb-meta",
+            ),
             html.Div(
                 [
-                    _figure(
-                        "H3 against H2",
-                        difference,
-                        f"95{NBSP}% interval {bounds}{NBSP}%" if bounds else "no interval yet",
-                    ),
-                    _figure("Paired rounds", f"n = {cell['n']}", "in which both delivered"),
-                    _arm("H2", cell["baseline"]),
-                    _arm("H3", cell["candidate"]),
-                    _link(cell),
+                    html.P([html.Strong(f"{TITLES[kind]}. "), explanation(cell, kind)], className="lb-verdict"),
+                    html.P(cell["unproven_reason"], className="lb-failures") if cell.get("unproven_reason") else None,
+                    html.Ul([html.Li(text) for text in said], className="lb-cautions") if said else None,
+                    html.Div(key_figures(cell), className="lb-figures"),
                 ],
-                className="lb-figures",
+                className="lb-card",
             ),
-            html.P([html.Strong(f"{TITLES[kind]}. "), explanation(cell, kind)], className="lb-verdict"),
-            html.P(cell["unproven_reason"], className="lb-failures") if cell.get("unproven_reason") else None,
         ]
     )
 
 
-def _grid_theme(scheme: str) -> dict[str, str]:
-    pal = palette(scheme)
-    params = {
-        "fontFamily": "inherit",
-        "fontSize": 13,
-        "headerFontSize": 13,
-        "rowHeight": 34,
-        "headerHeight": 38,
-        "spacing": 6,
-        "backgroundColor": pal.surface,
-        "foregroundColor": pal.text,
-        "headerBackgroundColor": pal.empty,
-        "borderColor": pal.grid,
-        "browserColorScheme": scheme,
-    }
-    return {"function": f"themeQuartz.withParams({json.dumps(params)})"}
-
-
-def rows(trials: Sequence[Json], zone: str) -> list[Json]:
-    """Trials as rows of the grid, by round and place."""
-    ordered = sorted(trials, key=lambda t: (t["round"], t["position"]))
+def key_figures(cell: Json) -> list[html.Div]:
+    """The numbers of the cell, large."""
+    bounds = interval_of(cell)
+    level = number(round(100 * cell.get("confidence", 0.95), 1))
+    p, q = cell.get("p_value"), cell.get("q_value")
     return [
-        {
-            "id": str(trial["id"]),
-            **{key: trial[key] for key in _PLAIN},
-            "protocol": f"HTTP/{trial['http_version']}" if trial["http_version"] else None,
-            "started": exact_time(trial["started_at"], zone),
-        }
-        for trial in ordered
+        _figure(
+            "H3 against H2",
+            difference(cell),
+            f"{level}{NBSP}% interval {bounds}{NBSP}%" if bounds else "no interval yet",
+        ),
+        _figure("Paired rounds", f"n = {cell['n']}", "in which both delivered or timed out"),
+        _figure(
+            "Test (Wilcoxon)",
+            f"p {p_text(p)}" if p is not None else DASH,
+            f"q {p_text(q)} over the grid" if q is not None else "none below six rounds",
+        ),
+        _arm("H2", cell["baseline"]),
+        _arm("H3", cell["candidate"]),
+        _figure(
+            "A/A floor",
+            f"±{cell['aa_floor_pct']:.1f}{NBSP}%" if cell.get("aa_floor_pct") is not None else DASH,
+            "how far a client differs from itself" if cell.get("aa_floor_pct") is not None else "no A/A arm here",
+        ),
+        _figure(
+            "Spread (KS)",
+            f"p {p_text(cell['spread_p'])}" if cell.get("spread_p") is not None else DASH,
+            "does one client vary more?",
+        ),
     ]
 
 
-_PLAIN = (
-    "round", "warmup", "position", "client", "outcome", "handshake_ms", "ttfb_ms", "ttlb_ms", "http_status",
-    "body_bytes", "remote_address", "failure_detail", "client_version",
-)  # fmt: skip
+def body(api: ApiClient, place: Place, cell: Json, arms: tuple[str, str], trials: Sequence[Json]) -> list[Any]:
+    """Figures, proof, trials and commands."""
+    if not trials:
+        return [
+            html.Div(
+                "No trial of this cell is stored yet. The page fills by itself once a worker has begun with it.",
+                className="lb-state",
+                role="status",
+            )
+        ]
+    profile = next((p for p in api.profiles() if p["name"] == cell["profile"]), None)
+    return [
+        html.Div(figures(place, cell, arms, trials), className="lb-deck"),
+        html.Div([percentiles(cell), link_proof(cell, trials, profile)], className="lb-deck"),
+        *(part for extra in EXTRA_SECTIONS if (part := extra(api, place, cell, trials)) is not None),
+        trials_grid(place, trials),
+        commands(cell, (api.cell(cell["cell_id"]) or {}).get("tc")),
+    ]
 
 
 def _figure(label: str, value: str, note: str) -> html.Div:
@@ -156,13 +157,10 @@ def _figure(label: str, value: str, note: str) -> html.Div:
 
 def _arm(name: str, arm: Json) -> html.Div:
     failed = failures_by_kind(arm)
-    return _figure(f"{name} median TTLB", ms(arm["median_ttlb_ms"]), f"failed: {failed}" if failed else "no failures")
+    of = arm["n"] + arm["failures"]
+    note = f"failed: {failed} of {of}" if failed else f"none of {plural(of, 'trial')} failed"
+    return _figure(f"{name} median TTLB", ms(arm["median_ttlb_ms"]), note)
 
 
-def _link(cell: Json) -> html.Div:
-    proof = cell.get("proof") or {}
-    if proof.get("rtt_achieved_ms") is None:
-        return _figure("Link RTT", DASH, "not probed yet")
-    requested = proof.get("rtt_requested_ms")
-    asked = f"{number(requested)} ms requested" if requested is not None else "nothing requested"
-    return _figure("Link RTT", ms(proof["rtt_achieved_ms"]), f"{asked}, {proof.get('box_kind', '?')} box")
+EXTRA_SECTIONS: tuple[Any, ...] = (acks.section,)
+"""More sections of the page, each ``(api, place, cell, trials) -> component or None``."""

@@ -10,7 +10,6 @@ from dash import dcc, html
 
 from dashboard import ids
 from dashboard.client import ApiProblem, Json
-from dashboard.estimate import Estimate
 from dashboard.formatting import NBSP, amount, duration, plural, size_label
 
 FIELDS = {
@@ -21,33 +20,52 @@ FIELDS = {
     "rounds": ids.NEW_ROUNDS,
     "seed": ids.NEW_SEED,
     "vantage": ids.NEW_VANTAGE,
+    "aa": ids.NEW_AA,
+    "capture": ids.NEW_CAPTURE,
+    "max_rounds": ids.NEW_MAX_ROUNDS,
+    "target_width_pct": ids.NEW_WIDTH,
+    "labels": ids.NEW_LABELS,
 }
 """Field of the API's request body, and the input that holds it."""
 
 
-def page(endpoints: list[Json], profiles: list[Json], clients: list[Json], vantages: list[Json]) -> html.Div:
-    """The form, with the testbed, the shaped profiles and one pair of clients chosen."""
-    pair = default_pair(clients)
+def page(
+    endpoints: list[Json],
+    profiles: list[Json],
+    clients: list[Json],
+    vantages: list[Json],
+    spec: Json | None = None,
+) -> html.Div:
+    """The form, filled from ``spec`` (a campaign to clone), else the testbed, the shaped profiles and one pair."""
+    given = spec or {
+        "endpoints": [e["id"] for e in endpoints if e["origin"] == "testbed"],
+        "profiles": default_profiles(profiles),
+        "clients": default_pair(clients),
+    }
     return html.Div(
         [
-            dcc.Link("← Campaigns", href="/", className="lb-back"),
+            dcc.Link("← Campaigns", href="/campaigns", className="lb-back"),
             html.Div(html.H1("New campaign"), className="lb-title-row"),
             html.P(
                 "Each endpoint is fetched under each profile, round by round, once by each client in random order.",
                 className="lb-muted lb-under",
             ),
-            dcc.Store(id=ids.NEW_CATALOGUE, data=catalogue(endpoints, profiles)),
             html.Div(
                 [
                     html.Div(
                         [
-                            dmc.TextInput(id=ids.NEW_NAME, label="Name", placeholder="What this is about (optional)"),
+                            dmc.TextInput(
+                                id=ids.NEW_NAME,
+                                label="Name",
+                                placeholder="What this is about (optional)",
+                                value=given.get("name") or "",
+                            ),
                             dmc.MultiSelect(
                                 id=ids.NEW_ENDPOINTS,
                                 label="Endpoints",
                                 description="What is fetched. The testbed's are stand-ins on this machine.",
                                 data=endpoint_choices(endpoints),
-                                value=[e["id"] for e in endpoints if e["origin"] == "testbed"],
+                                value=given["endpoints"],
                                 searchable=True,
                                 clearable=True,
                                 nothingFoundMessage="No such endpoint",
@@ -58,7 +76,7 @@ def page(endpoints: list[Json], profiles: list[Json], clients: list[Json], vanta
                                 label="Profiles",
                                 description="The network conditions.",
                                 data=profile_choices(profiles),
-                                value=default_profiles(profiles),
+                                value=given["profiles"],
                                 searchable=True,
                                 clearable=True,
                             ),
@@ -67,7 +85,7 @@ def page(endpoints: list[Json], profiles: list[Json], clients: list[Json], vanta
                                 label="Clients",
                                 description="One with HTTP/2 and one with HTTP/3 at least.",
                                 data=[{"value": c["id"], "label": client_label(c)} for c in clients],
-                                value=pair,
+                                value=given["clients"],
                                 searchable=True,
                                 clearable=True,
                             ),
@@ -77,7 +95,7 @@ def page(endpoints: list[Json], profiles: list[Json], clients: list[Json], vanta
                                         id=ids.NEW_ROUNDS,
                                         label="Rounds",
                                         description="Per cell; a warm-up is added.",
-                                        value=10,
+                                        value=given.get("rounds") or 10,
                                         min=1,
                                         allowDecimal=False,
                                     ),
@@ -86,6 +104,7 @@ def page(endpoints: list[Json], profiles: list[Json], clients: list[Json], vanta
                                         label="Seed",
                                         description="Same seed, same order.",
                                         placeholder="drawn",
+                                        value=given.get("seed"),
                                         min=0,
                                         allowDecimal=False,
                                     ),
@@ -94,12 +113,13 @@ def page(endpoints: list[Json], profiles: list[Json], clients: list[Json], vanta
                                         label="Vantage",
                                         description="Where it is measured from.",
                                         data=vantage_choices(vantages),
-                                        value=default_vantage(vantages),
+                                        value=given.get("vantage") or default_vantage(vantages),
                                         allowDeselect=False,
                                     ),
                                 ],
                                 className="lb-form-row",
                             ),
+                            _precision(given),
                         ],
                         className="lb-form",
                     ),
@@ -125,12 +145,61 @@ def page(endpoints: list[Json], profiles: list[Json], clients: list[Json], vanta
     )
 
 
-def catalogue(endpoints: list[Json], profiles: list[Json]) -> Json:
-    """What the estimate needs to know of each choice."""
-    return {
-        "endpoints": {e["id"]: {k: e[k] for k in ("expected_bytes", "base_rtt_ms", "origin")} for e in endpoints},
-        "profiles": {p["name"]: {k: p[k] for k in ("extra_rtt_ms", "rate_mbit_s")} for p in profiles},
-    }
+def _precision(given: Json) -> html.Div:
+    """Target precision, noise floor and labels."""
+    return html.Div(
+        [
+            dmc.NumberInput(
+                id=ids.NEW_MAX_ROUNDS,
+                label="At most",
+                description="Go on until it is known.",
+                placeholder="just the rounds",
+                value=given.get("max_rounds"),
+                min=1,
+                allowDecimal=False,
+            ),
+            dmc.NumberInput(
+                id=ids.NEW_WIDTH,
+                label="Precision (points)",
+                description="Interval that is narrow enough.",
+                placeholder="4",
+                value=given.get("target_width_pct"),
+                min=0,
+                suffix=" %",
+            ),
+            dmc.Select(
+                id=ids.NEW_AA,
+                label="A/A noise floor",
+                description="Run a client against itself.",
+                data=[
+                    {"value": "off", "label": "off"},
+                    {"value": "baseline", "label": "HTTP/2 client twice"},
+                    {"value": "both", "label": "both clients twice"},
+                ],
+                value=given.get("aa") or "off",
+                allowDeselect=False,
+            ),
+            dmc.Select(
+                id=ids.NEW_CAPTURE,
+                label="Captures",
+                description="Rounds on top, not counted.",
+                data=[
+                    {"value": "never", "label": "none"},
+                    {"value": "last-round", "label": "one round"},
+                    {"value": "last-three-rounds", "label": "three rounds"},
+                ],
+                value=given.get("capture") or "never",
+                allowDeselect=False,
+            ),
+            dmc.TagsInput(
+                id=ids.NEW_LABELS,
+                label="Labels",
+                description="Words to find it by.",
+                value=given.get("labels") or [],
+            ),
+        ],
+        className="lb-form-row",
+    )
 
 
 def endpoint_choices(endpoints: Sequence[Json]) -> list[Json]:
@@ -207,36 +276,46 @@ def vantage_note(vantages: Sequence[Json]) -> Any:
     )
 
 
-def estimate_view(estimate: Estimate | None) -> Any:
-    """What the campaign will cost."""
-    if estimate is None or not estimate.trials:
+def estimate_view(estimate: Json | None) -> Any:
+    """What the campaign will cost, as the API reckons it."""
+    if estimate is None or not estimate["trials"]:
         return html.P("Choose at least one endpoint, profile and client, and one round.", className="lb-muted")
-    volume = ("at least " if estimate.unknown_sizes else "about ") + amount(estimate.total_bytes)
+    volume = ("at least " if estimate["unknown_sizes"] else "about ") + amount(estimate["bytes"])
+    known = estimate["measured_cells"] == estimate["cells"]
+    facts = (
+        ("Cells", f"{estimate['cells']:,}"),
+        ("Trials", f"{estimate['trials']:,}, the warm-up included"),
+        ("Transfer", volume),
+        ("Duration", f"{'about' if known else 'roughly'} {duration(estimate['seconds'])} of one worker"),
+    )
     return html.Div(
         [
-            html.Dl(
-                [
-                    part
-                    for term, text in (
-                        ("Cells", f"{estimate.cells:,}"),
-                        ("Trials", f"{estimate.trials:,}, the warm-up included"),
-                        ("Transfer", volume),
-                        ("Duration", f"roughly {duration(estimate.seconds)}; loss makes it longer"),
-                    )
-                    for part in (html.Dt(term), html.Dd(text))
-                ],
-                className="lb-facts",
-            ),
+            html.Dl([part for term, text in facts for part in (html.Dt(term), html.Dd(text))], className="lb-facts"),
             html.P(
-                f"The size of {plural(estimate.unknown_sizes, 'endpoint')} is not known; counted as 0 bytes.",
+                f"The size of {plural(len(estimate['unknown_sizes']), 'endpoint')} is not known; counted as 0 bytes.",
                 className="lb-muted",
             )
-            if estimate.unknown_sizes
+            if estimate["unknown_sizes"]
             else None,
-            html.P("Production endpoints are other people's servers: keep the rounds few.", className="lb-warning")
-            if estimate.production
-            else None,
+            *(_host_budget(host) for host in estimate["hosts"]),
         ]
+    )
+
+
+def _host_budget(host: Json) -> html.P:
+    """What is asked of a host that is not ours, beside what may be asked of it."""
+    budget = host["budget"]
+    days = "" if host["days"] <= 1 else f" It will take {plural(host['days'], 'day')}."
+    left = (
+        f"Its courtesy budget has {budget['requests_left']:,} of {budget['requests_per_day']:,} requests and "
+        f"{amount(budget['bytes_left'])} left today, one every {budget['min_gap_s']:g} s at most."
+    )
+    return html.P(
+        [
+            html.Strong(f"{budget['host']}: "),
+            f"{plural(host['requests'], 'request')} and {amount(host['bytes'])}. {left}{days}",
+        ],
+        className="lb-warning",
     )
 
 

@@ -57,57 +57,76 @@ def failures(count: int) -> html.Span:
     return html.Span(f"{count:,}", className="lb-failures" if count else "lb-muted")
 
 
-def cancel_button(campaign: Json) -> html.Button | None:
-    """The button that asks; None when the campaign is over."""
-    if campaign["state"] in IS_OVER:
-        return None
+def button(do: str, target: str, label: str, name: str) -> html.Button:
+    """A button that does something; ``name`` says to whom for people who hear it."""
     return html.Button(
-        "Cancel",
-        id=ids.cancel(campaign["id"]),
+        label,
+        id=ids.act(do, target),
         className="lb-button lb-button-quiet",
         type="button",
-        **aria(label=f"Cancel {campaign['name']}"),
+        **aria(label=f"{label} {name}"),
     )
 
 
-def cancel_dialog() -> html.Div:
-    """Asks before a campaign is cancelled; on every page that has a cancel button."""
+def actions(campaign: Json, *, short: bool = False) -> list[Any]:
+    """What can be done with a campaign now; ``short``: as far as a list has room for it."""
+    state = campaign["state"]
+    doable = [
+        ("pause", "Pause", state in ("queued", "running")),
+        ("resume", "Resume", state == "paused"),
+        ("cancel", "Cancel", state not in IS_OVER),
+        ("rerun", "Run again", state in IS_OVER and not campaign.get("source")),
+        ("delete", "Delete", state in IS_OVER),
+    ]
+    found: list[Any] = [button(do, campaign["id"], label, campaign["name"]) for do, label, can in doable if can]
+    if short:
+        return [item for item in found if item.id["do"] != "delete"]
+    if not campaign.get("source"):
+        clone = dcc.Link(
+            "Clone", href=f"/new?clone={campaign['id']}", className="lb-button lb-button-quiet", title="Edit and start"
+        )
+        found.insert(-1 if state in IS_OVER else len(found), clone)
+    return found
+
+
+def labels(campaign: Json) -> list[html.Span]:
+    """Its labels, and whether it was imported."""
+    found = [html.Span("imported", className="lb-tag")] if campaign.get("source") else []
+    return found + [html.Span(text, className="lb-tag") for text in label_texts(campaign)]
+
+
+def label_texts(campaign: Json) -> list[str]:
+    """Labels as words, whether the API has them as a list or as names with values."""
+    given = campaign.get("labels") or []
+    return (
+        [f"{k}: {v}" if v else str(k) for k, v in given.items()] if isinstance(given, dict) else [str(v) for v in given]
+    )
+
+
+def dialog() -> html.Div:
+    """Asks before something that can't be undone; on every page that shows data."""
     return html.Div(
         [
-            dcc.Store(id=ids.CANCEL_TARGET),
+            dcc.Store(id=ids.ACT_TARGET),
             dmc.Modal(
-                id=ids.CANCEL_MODAL,
-                title="Cancel this campaign?",
+                id=ids.ACT_MODAL,
+                title="Are you sure?",
                 centered=True,
                 opened=False,
                 closeButtonProps={"aria-label": "Close"},
                 children=[
-                    html.P(id=ids.CANCEL_TEXT),
-                    html.Div(id=ids.CANCEL_ERROR),
+                    html.P(id=ids.ACT_TEXT),
+                    html.Div(id=ids.ACT_ERROR),
                     html.Div(
                         [
-                            html.Button("Keep it running", id=ids.CANCEL_NO, className="lb-button", type="button"),
-                            html.Button(
-                                "Cancel the campaign",
-                                id=ids.CANCEL_YES,
-                                className="lb-button lb-button-danger",
-                                type="button",
-                            ),
+                            html.Button("Leave it as it is", id=ids.ACT_NO, className="lb-button", type="button"),
+                            html.Button("Do it", id=ids.ACT_YES, className="lb-button lb-button-danger", type="button"),
                         ],
                         className="lb-dialog-buttons",
                     ),
                 ],
             ),
         ]
-    )
-
-
-def cancel_question(campaign: Json) -> str:
-    """What cancelling means for this campaign."""
-    rest = campaign["trials_planned"] - campaign["trials_done"]
-    return (
-        f"{campaign['name']}: {plural(rest, 'trial')} will not be run. "
-        f"The {campaign['trials_done']:,} that are done stay, with their heatmap."
     )
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import dash_mantine_components as dmc
 from dash import dcc, html
@@ -23,27 +22,17 @@ THEME = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where the viewer is and how they look at it."""
-
-    pathname: str
-    query: dict[str, str]
-    zone: str
-    """IANA time zone of the browser."""
-    scheme: str
-    """``light`` or ``dark``."""
-
-    @classmethod
-    def from_store(cls, data: dict[str, Any] | None) -> Self:
-        """From the store that the browser fills."""
-        data = data or {}
-        return cls(
-            pathname=data.get("pathname") or "/",
-            query={k: str(v) for k, v in (data.get("query") or {}).items()},
-            zone=data.get("zone") or "UTC",
-            scheme="dark" if data.get("scheme") == "dark" else "light",
-        )
+NAVIGATION = (
+    ("/", "Heatmaps"),
+    ("/campaigns", "Campaigns"),
+    ("/schedules", "Schedules"),
+    ("/clients", "Clients"),
+    ("/trends", "Trends"),
+    ("/crossover", "Crossover"),
+    ("/compare", "Compare"),
+    ("/vantages", "Vantages"),
+)
+"""Path and name of the pages that are reached from anywhere."""
 
 
 def frame() -> dmc.MantineProvider:
@@ -78,7 +67,7 @@ def _header() -> html.Header:
             html.Nav(
                 className="lb-nav",
                 children=[
-                    dcc.Link("Campaigns", href="/", className="lb-nav-link"),
+                    *(dcc.Link(label, href=path, className="lb-nav-link") for path, label in NAVIGATION),
                     dcc.Link("New campaign", href="/new", className="lb-button lb-button-primary"),
                 ],
                 **aria(label="Main"),
@@ -92,7 +81,7 @@ def _footer() -> html.Footer:
         className="lb-footer",
         children=html.Details(
             [
-                html.Summary("What the words mean: TTLB, the percentage, the verdicts"),
+                html.Summary("What the words mean: TTLB, the percentage, the verdicts, unproven, p and q"),
                 html.Dl([part for term, text in CONCEPTS for part in (html.Dt(term), html.Dd(text))]),
             ]
         ),
@@ -132,7 +121,7 @@ def api_down_page(error: ApiDown) -> html.Div:
 def problem_page(error: ApiProblem) -> html.Div:
     """In place of a page that the API refused, for example a campaign that is not there."""
     title = "There is no such campaign" if error.status == 404 else error.title or "The API refused this"
-    return state_box(title, str(error), dcc.Link("Back to the campaigns", href="/", className="lb-button"), "error")
+    return state_box(title, str(error), dcc.Link("To the campaigns", href="/campaigns", className="lb-button"), "error")
 
 
 def not_found_page() -> html.Div:
@@ -140,7 +129,7 @@ def not_found_page() -> html.Div:
     return state_box(
         "There is no such page",
         "The address leads nowhere.",
-        dcc.Link("Back to the campaigns", href="/", className="lb-button"),
+        dcc.Link("To the campaigns", href="/campaigns", className="lb-button"),
         "error",
     )
 

@@ -1,0 +1,40 @@
+"""What all figures but the heatmaps share: fonts, margins, axes with titles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dashboard.client import Json
+from dashboard.figures.palette import FONT, Palette
+
+
+def layout(pal: Palette, **other: Any) -> Json:
+    """A layout in a palette; ``other`` goes on top.
+
+    News keep a viewer's zoom as long as the axes mean the same. Plotly does so only where the figure has no ``range``
+    of its own that news change: give ``autorangeoptions`` instead.
+    """
+    titles = [other.get(name, {}).get("title", {}).get("text", "") for name in ("xaxis", "yaxis")]
+    return {
+        "margin": {"l": 64, "r": 14, "t": 34, "b": 46},
+        "paper_bgcolor": pal.surface,
+        "plot_bgcolor": pal.surface,
+        "font": {"family": FONT, "color": pal.text, "size": 12},
+        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "xanchor": "left"},
+        "hovermode": "closest",
+        "hoverlabel": {"bgcolor": pal.hover, "bordercolor": pal.muted, "align": "left", "font": {"color": pal.text}},
+        "uirevision": "|".join(titles),
+        "dragmode": "zoom",
+        **other,
+    }
+
+
+def axis(pal: Palette, title: str, **other: Any) -> Json:
+    """An axis with its unit in the title."""
+    return {
+        "title": {"text": title, "font": {"color": pal.muted, "size": 12}},
+        "gridcolor": pal.grid,
+        "zeroline": False,
+        "automargin": True,
+        **other,
+    }
