@@ -5,6 +5,7 @@ Echo requests and UDP streams between the two ends of the path, so neither a cli
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,11 +15,12 @@ import numpy as np
 
 from lastbyte.domain.profile import Impairment, Profile
 from lastbyte.domain.timeline import Change, Step, Timeline
+from lastbyte.stats.binomial import interval_pct
 from netem import tc
 from netem.factory import ShapedPathFactory, available_boxes
 from netem.path import ShapedPath
 from netem.player import Player, changes
-from netem.probe import clopper_pearson_pct, measure_loss, measure_rate
+from netem.probe import measure_loss, measure_rate
 from netem.traffic import End
 
 DELAYS_MS = (0, 5, 10, 25, 50, 100, 150, 200)
@@ -52,6 +54,8 @@ def run() -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     goals: list[dict[str, Any]] = []
     for status in available_boxes():
+        if os.environ.get("LASTBYTE_BOX", "auto") not in ("auto", status.kind):
+            continue
         if not status.usable:
             print(f"{status.kind}: {status.reason}")
             continue
@@ -116,8 +120,8 @@ def _losses(path: ShapedPath, figures: _Figures) -> None:
         path.configure(Profile("loss", "", item, item))
         for name, source, sink in (("downlink loss", uplink, client), ("uplink loss", client, uplink)):
             report = measure_loss(path, source, sink, item)
-            low, high = clopper_pearson_pct(report.lost, report.sent, LOSS_CONFIDENCE)
-            wide_low, wide_high = clopper_pearson_pct(report.lost, report.sent, level)
+            low, high = interval_pct(report.lost, report.sent, LOSS_CONFIDENCE)
+            wide_low, wide_high = interval_pct(report.lost, report.sent, level)
             outside = max(0.0, wide_low - loss, loss - wide_high)
             inside = "inside" if low <= loss <= high else "outside"
             shown = f"{report.achieved:.3f} % of {report.sent}; {inside} the 99 % interval {low:.3f} to {high:.3f}"

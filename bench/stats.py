@@ -17,7 +17,7 @@ from lastbyte.stats.intervals import Array, Method
 from lastbyte.stats.paired import Comparison, Verdict, compare_cells, verdict_of
 from lastbyte.stats.papermodes import yu2020, yu2021
 from lastbyte.stats.sequential import Plan, decide
-from lastbyte.stats.significance import benjamini_hochberg, spread_p, wilcoxon_p
+from lastbyte.stats.significance import benjamini_hochberg, spread_p, wilcoxon_cells
 
 Noise = Callable[[np.random.Generator, tuple[int, int]], Array]
 
@@ -209,10 +209,10 @@ def _speed() -> tuple[dict[str, float], list[dict[str, Any]]]:
         work()
         spent[what] = time.perf_counter() - started
 
-    wilcoxon_p(*cells[0])  # SciPy's import is not the work
+    wilcoxon_cells(cells[:1])  # SciPy's import is not the work
     clock("order statistics", lambda: compare_cells(cells))
     clock("BCa", lambda: compare_cells(cells, method="bca"))
-    clock("Wilcoxon and BH", lambda: benjamini_hochberg([wilcoxon_p(*cell) for cell in cells]))
+    clock("Wilcoxon and BH", lambda: benjamini_hochberg(wilcoxon_cells(cells)))
     clock("Kolmogorov-Smirnov", lambda: [spread_p(*cell) for cell in cells])
     print("\n1,000 cells of 40 rounds: " + ", ".join(f"{what} {s * 1000:.0f} ms" for what, s in spent.items()))
     return spent, [{"what": "1,000 BCa intervals, s", "value": spent["BCa"], "at_most": 5.0}]

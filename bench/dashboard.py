@@ -1,0 +1,225 @@
+"""What a viewer waits for: home with 3 providers x 6 conditions x 3 sizes, from a large database, in Chromium.
+
+The database holds nights of made-up trials (`bench.many_trials`) as ballast and one campaign of 54 cells on top.
+LASTBYTE_BENCH_NIGHTS says how many nights of 10,000 trials: 20 unless told otherwise, 1000 for ten million trials.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import statistics
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import psutil
+from playwright.sync_api import Page, Request, sync_playwright
+from sqlalchemy import Engine
+
+from bench.many_trials import fill
+from bench.store import made_up_trial
+from lastbyte.adapters.postgres.campaign_store import PostgresCampaignStore
+from lastbyte.adapters.postgres.catalogue import PostgresCatalogue
+from lastbyte.adapters.postgres.cell_store import PostgresCellStore
+from lastbyte.adapters.postgres.engine import make_engine
+from lastbyte.domain.campaign import CampaignSpec
+from lastbyte.embedded.postgres import Postgres
+from lastbyte.ports import CampaignPlan
+from lastbyte.wiring import clients, profiles
+from testbed.catalogue import endpoints
+from tests.stack import Stack
+
+CONDITIONS = ("baseline", "loss-0.1", "loss-1", "delay-50", "delay-100", "baseline-100m")
+ROUNDS = 12
+OPENINGS, SWITCHES = 5, 6
+PAGE_LOADS, SETTLED = 1000, 200
+VIEWERS = 10
+DRAWN = "document.querySelectorAll('.lb-panel .js-plotly-plot .heatmaplayer image').length >= 3"
+
+
+def run() -> dict[str, Any]:
+    """First paint, all figures drawn, callbacks, ten viewers, memory over page loads."""
+    nights = int(os.environ.get("LASTBYTE_BENCH_NIGHTS", "20"))
+    with Stack("--no-demo", "--no-testbed") as stack:
+        engine = make_engine(Postgres.under(stack.var).url())
+        fill(engine, nights)
+        _campaign(engine)
+        engine.dispose()
+        with _chromium() as page:
+            alone = [_opened(page, stack.dashboard_url) for _ in range(OPENINGS)]
+            callbacks_ms = _switched(page)
+            bodies = _bodies(page, stack.dashboard_url)
+            with _viewers(stack.dashboard_url, bodies["tick"]):
+                among = [_opened(page, stack.dashboard_url) for _ in range(OPENINGS)]
+        growth_mb, per_load_ms = _memory(stack, bodies["page"])
+    return _report(nights, alone, among, callbacks_ms, growth_mb, per_load_ms)
+
+
+def _report(
+    nights: int,
+    alone: list[_Opening],
+    among: list[_Opening],
+    callbacks_ms: list[float],
+    growth_mb: float,
+    per_load_ms: float,
+) -> dict[str, Any]:
+    paint_ms = statistics.median(o.paint_ms for o in alone)
+    drawn_ms = statistics.median(o.drawn_ms for o in alone)
+    shared_ms = statistics.median(o.drawn_ms for o in among)
+    p95_ms = statistics.quantiles(callbacks_ms, n=20)[-1]
+    print(f"{nights * 10_000:,} trials below; home of 54 squares, medians of {OPENINGS} openings")
+    print(f"first contentful paint {paint_ms:.0f} ms, all figures drawn {drawn_ms:.0f} ms")
+    print(f"callbacks p50 {statistics.median(callbacks_ms):.0f} ms, p95 {p95_ms:.0f} ms (n={len(callbacks_ms)})")
+    print(f"with {VIEWERS} viewers more: all figures drawn {shared_ms:.0f} ms, {shared_ms / drawn_ms:.2f} times")
+    print(f"memory after {PAGE_LOADS} page loads: {growth_mb:+.1f} MB ({per_load_ms:.0f} ms each)")
+    return {
+        "first_contentful_paint_ms": paint_ms,
+        "figures_drawn_ms": drawn_ms,
+        "callback_p50_ms": statistics.median(callbacks_ms),
+        "callback_p95_ms": p95_ms,
+        "figures_drawn_ten_viewers_ms": shared_ms,
+        "memory_growth_mb": growth_mb,
+        "goals": [
+            {"what": "first contentful paint, ms", "value": paint_ms, "at_most": 1000},
+            {"what": "all figures drawn, ms", "value": drawn_ms, "at_most": 2000},
+            {"what": "callback p95, ms", "value": p95_ms, "at_most": 150},
+            {"what": "all figures drawn with ten viewers, times", "value": shared_ms / drawn_ms, "at_most": 2},
+            {"what": "memory growth over page loads, MB", "value": growth_mb, "at_most": 10},
+        ],
+    }
+
+
+def _campaign(engine: Engine) -> None:
+    """One measured campaign of 3 x 3 endpoints and six conditions."""
+    arms = [client for client in clients() if client.program == "curl-quiche"]
+    chosen = [profile for profile in profiles().values() if profile.name in CONDITIONS]
+    PostgresCatalogue(engine).sync(endpoints(), chosen, arms)
+    campaigns, store = PostgresCampaignStore(engine), PostgresCellStore(engine)
+    names = tuple(e.id for e in endpoints()), tuple(p.name for p in chosen), tuple(c.id for c in arms)
+    spec = CampaignSpec("54 squares", *names, ROUNDS, 1, vantage="bench")  # where no worker looks for it
+    campaigns.create(CampaignPlan(spec, tuple(endpoints()), tuple(chosen), tuple(arms), 60.0))
+    draw = random.Random(1)  # noqa: S311 - made-up times
+    for cell in campaigns.dispatchable_cells(1000):
+        store.claim(cell.cell_id, "bench", 600)
+        for number in range(ROUNDS + 1):
+            for position, arm in enumerate(arms):
+                store.store_trial(cell.cell_id, "bench", made_up_trial(number, arm.id, position, draw))
+        store.finish(cell.cell_id, "bench")
+
+
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    paint_ms: float
+    drawn_ms: float
+
+
+@contextmanager
+def _chromium() -> Iterator[Page]:
+    program = os.environ.get("LASTBYTE_CHROMIUM") or shutil.which("chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser.new_page(viewport={"width": 1280, "height": 900})
+        browser.close()
+
+
+def _opened(page: Page, url: str) -> _Opening:
+    """Open home and wait until every figure is drawn; times from the start of the navigation."""
+    page.goto(url, wait_until="commit")
+    page.wait_for_function(DRAWN)
+    drawn_ms = float(page.evaluate("performance.now()"))
+    paint_ms = float(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+    return _Opening(paint_ms, drawn_ms)
+
+
+def _switched(page: Page) -> list[float]:
+    """Milliseconds of every callback while the rows are switched to and fro."""
+    times: list[float] = []
+
+    def note(request: Request) -> None:
+        if "_dash-update-component" in request.url:
+            times.append(request.timing["responseEnd"] - request.timing["requestStart"])
+
+    page.on("requestfinished", note)
+    for _ in range(SWITCHES):
+        for label, title in (("Delay", "Extra delay"), ("Rate", "Rate (Mbit/s)"), ("Loss", "Extra loss")):
+            page.get_by_role("radiogroup", name="Rows").get_by_text(label, exact=True).click()
+            page.locator(".lb-panel").first.get_by_text(title).wait_for()
+    page.remove_listener("requestfinished", note)
+    return times
+
+
+def _bodies(page: Page, url: str) -> dict[str, str]:
+    """What the browser posts to get the page, and at each tick."""
+    found: dict[str, str] = {}
+
+    def note(request: Request) -> None:
+        text = request.post_data or ""
+        if '"changedPropIds":["place.data"]' in text:
+            found["page"] = text
+        elif '"changedPropIds":["tick.n_intervals"]' in text:
+            found["tick"] = text
+
+    page.on("request", note)
+    page.goto(url)
+    page.wait_for_function(DRAWN)
+    deadline = time.monotonic() + 15
+    while len(found) < 2 and time.monotonic() < deadline:
+        page.wait_for_timeout(250)
+    page.remove_listener("request", note)
+    return found
+
+
+@contextmanager
+def _viewers(url: str, tick: str) -> Iterator[None]:
+    """Ten more viewers who have home open: each asks for news every two seconds."""
+    over = threading.Event()
+
+    def view(start_s: float) -> None:
+        with httpx.Client(base_url=url, timeout=30) as http:
+            over.wait(start_s)
+            while not over.is_set():
+                _post(http, tick)
+                over.wait(2.0)
+
+    threads = [threading.Thread(target=view, args=(0.2 * i,)) for i in range(VIEWERS)]
+    for thread in threads:
+        thread.start()
+    yield
+    over.set()
+    for thread in threads:
+        thread.join()
+
+
+def _memory(stack: Stack, body: str) -> tuple[float, float]:
+    """Growth in MB of the dashboard's processes from the 200th to the 1,000th load of home, and ms per load."""
+    with httpx.Client(base_url=stack.dashboard_url, timeout=30) as http:
+        for _ in range(SETTLED):
+            _load(http, body)
+        before = _resident_mb(stack)
+        started = time.perf_counter()
+        for _ in range(PAGE_LOADS - SETTLED):
+            _load(http, body)
+        elapsed_s = time.perf_counter() - started
+    return _resident_mb(stack) - before, 1000 * elapsed_s / (PAGE_LOADS - SETTLED)
+
+
+def _load(http: httpx.Client, body: str) -> None:
+    http.get("/").raise_for_status()
+    _post(http, body)
+
+
+def _post(http: httpx.Client, body: str) -> None:
+    http.post("/_dash-update-component", content=body, headers={"Content-Type": "application/json"}).raise_for_status()
+
+
+def _resident_mb(stack: Stack) -> float:
+    assert stack.process is not None
+    processes = psutil.Process(stack.process.pid).children(recursive=True)
+    mine = [p for p in processes if "dashboard" in " ".join(p.cmdline())]
+    return sum(p.memory_full_info().uss for p in mine) / 1e6
