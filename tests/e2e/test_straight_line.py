@@ -8,6 +8,7 @@ import statistics
 import pytest
 
 from lastbyte.stats.paired import compare
+from testbed.catalogue import DIGESTS
 from tests.stack import Stack
 
 H2, H3 = "curl-quiche-h2", "curl-quiche-h3"
@@ -44,6 +45,8 @@ def test_every_planned_trial_is_stored_once_with_its_proof(stack: Stack, campaig
         assert trial["remote_address"].startswith("10.200.")
         assert trial["proof"]["downlink"]["sent_bytes"] > 100_000, "the transfer did not cross the box"
         assert len(trial["client_sha256"]) == 64
+        assert trial["body_sha256"] == DIGESTS["100KB"]
+        assert trial["tls"]["version"] == "TLSv1.3"
         assert 0 < trial["handshake_ms"] < trial["ttfb_ms"] <= trial["ttlb_ms"]
 
 
@@ -75,12 +78,13 @@ def test_the_heatmap_is_made_of_the_stored_trials_and_nothing_else(stack: Stack,
             client: {
                 t["round"]: t["ttlb_ms"] / 1000
                 for t in stack.trials(campaign, endpoint=cell["endpoint"], profile=cell["profile"], client=client)
-                if not t["warmup"]
+                if not t["warmup"] and not t["unproven_reason"]  # as a busy machine may make them
             }
             for client in (H2, H3)
         }
-        expected = compare([ttlb[H2][r] for r in sorted(ttlb[H2])], [ttlb[H3][r] for r in sorted(ttlb[H3])])
-        assert cell["n"] == ROUNDS
+        rounds = sorted(ttlb[H2].keys() & ttlb[H3].keys())
+        expected = compare([ttlb[H2][r] for r in rounds], [ttlb[H3][r] for r in rounds])
+        assert cell["n"] == len(rounds) >= ROUNDS - 2
         assert expected.diff_pct is not None
         assert math.isclose(cell["diff_pct"], expected.diff_pct, abs_tol=0.01)
         assert cell["ci_low_pct"] <= cell["diff_pct"] <= cell["ci_high_pct"]

@@ -171,6 +171,7 @@ class FakeStore:
         self.permissions: list[Permission] = []
         self.rounds_saved = 0
         self.waiting: tuple[str, datetime | None] = ("", None)
+        self.crashes: list[str] = []
 
     def claim(self, cell_id: int, worker: str, lease_s: float) -> CellPlan | None:
         if self.state in ("done", "cancelled") or (self.owner not in (None, worker)):
@@ -206,6 +207,9 @@ class FakeStore:
 
     def finish(self, cell_id: int, worker: str, rounds_saved: int = 0) -> None:
         self.state, self.owner, self.rounds_saved = "done", None, rounds_saved
+
+    def note_crash(self, cell_id: int, reason: str) -> None:
+        self.crashes.append(reason)
 
     def release(self, cell_id: int, worker: str, reason: str = "", not_before: datetime | None = None) -> None:
         if self.owner == worker:

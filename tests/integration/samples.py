@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 from lastbyte.domain.campaign import CampaignSpec
 from lastbyte.domain.client import Client, ClientBuild, Protocol
 from lastbyte.domain.endpoint import Endpoint, Origin
+from lastbyte.domain.link_probe import DirectionProbe, LinkProbe
 from lastbyte.domain.profile import Impairment, Profile
+from lastbyte.domain.tls import GroupSource, TlsDetails
 from lastbyte.domain.trial import (
     DirectionCounters,
     Failure,
@@ -52,6 +54,7 @@ CLIENTS = [
         executable=("curl",),
         quic_stack="quiche",
         env={"LC_ALL": "C"},
+        tls_groups_argv=("--curves", "{tls_groups}"),
     )
     for protocol in Protocol
 ]
@@ -72,12 +75,18 @@ def plan(endpoints: int = 2, profiles: int = 1, rounds: int = 2, seed: int = 7, 
     return CampaignPlan(spec, tuple(chosen[0]), tuple(chosen[1]), tuple(CLIENTS), timeout_s=30.0)
 
 
-def proof(requested_ms: float = 10.0, achieved_ms: float = 10.2) -> CellProof:
+def proof(requested_ms: float = 10.0, achieved_ms: float = 10.2, rate_mbit_s: float = 9.98) -> CellProof:
     return CellProof(
         box_kind="uml",
         address="10.200.1.1",
         resolution_s=0.001,
         rtt=RttProbe(requested_ms, (achieved_ms - 0.1, achieved_ms, achieved_ms + 0.1), lost=1),
+        link=LinkProbe(
+            DirectionProbe(10.0, rate_mbit_s, 1.0, 1000, 12),
+            DirectionProbe(None, None, 0.0, 500, 0, rate_unjudged="no rate was requested"),
+            elapsed_s=0.25,
+            repeats=1,
+        ),
         commands={H3: ["curl", "--http3-only"]},
         builds={H2: BUILD, H3: BUILD},
         machine={"rmem_default": 212992, "path": {"offloads": []}},
@@ -93,7 +102,7 @@ def link_proof() -> LinkProof:
     )
 
 
-def good(round_index: int, client_id: str, ttlb_s: float = 0.1, unproven_reason: str = "") -> Trial:
+def good(round_index: int, client_id: str, ttlb_s: float = 0.1, unproven_reason: str = "", body: str = "ab") -> Trial:
     observation = Observation(
         started_at=datetime.now(UTC),
         timings=Timings(ttlb_s / 4, ttlb_s / 2, ttlb_s),
@@ -101,6 +110,8 @@ def good(round_index: int, client_id: str, ttlb_s: float = 0.1, unproven_reason:
         exit_code=0,
         http_status=200,
         http_version=client_id[-1],
+        body_sha256=body * 32,
+        tls=TlsDetails("TLSv1.3", "TLS_AES_128_GCM_SHA256", "X25519", GroupSource.CLIENT),
         body_bytes=100_000,
         remote_address="10.200.1.1",
         elapsed_s=ttlb_s + 0.01,

@@ -1,4 +1,4 @@
-"""The API loads SciPy before somebody asks for a heatmap, and not while it is imported."""
+"""The API loads SciPy before somebody asks for a heatmap, and not while it is imported; then it settles its memory."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import subprocess
 import sys
 
 SCRIPT = """
-import asyncio, sys
+import asyncio, gc, sys
 import api.app
 assert "scipy.stats" not in sys.modules, "importing the API must stay quick"
 api.app.WARM_UP_AFTER_S = 0
 asyncio.run(api.app._warm_up())
 assert "scipy.stats" in sys.modules, "the first heatmap would wait for SciPy"
+assert "ruptures" in sys.modules, "the first trends would wait for ruptures"
+assert gc.get_freeze_count() > 100_000, "garbage collection would look at every module again"
 """
 
 

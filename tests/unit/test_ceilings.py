@@ -16,9 +16,9 @@ from lastbyte.domain.profile import Profile
 from lastbyte.domain.trial import Observation
 from lastbyte.ports import CellProof, CellRecord, Outcome, RttProbe
 from lastbyte.services.ceilings import measure_ceilings
-from lastbyte.services.heatmap import square
 from lastbyte.services.link import Link
 from lastbyte.services.measure_cell import Bench, measure_cell
+from lastbyte.services.squares import square
 from tests.fakes.measuring import ENDPOINT, H2, H3, FakePathFactory, FakeResolver, FakeRunner, FakeStore, plan
 from worker.heartbeat import describe_vantage
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from lastbyte.adapters.client_descriptions import load_clients
 from lastbyte.adapters.command_line import CURL_WRITE_OUT, command_line, fill, names_in, seconds
-from lastbyte.domain.client import Client
+from lastbyte.domain.client import Client, pinned
 from lastbyte.domain.endpoint import Endpoint
+from lastbyte.domain.errors import InvalidInput
 from lastbyte.ports import Target
 
 
@@ -37,12 +38,24 @@ def test_curl_is_pinned_forced_and_told_its_limits() -> None:
         ("--connect-timeout", "20"),
         ("--max-time", "60"),
         ("--cacert", "/ca.pem"),
-        ("--output", "/dev/null"),
-        ("--write-out", CURL_WRITE_OUT),
+        ("--write-out", f"%{{stderr}}{CURL_WRITE_OUT}"),
         ("--proto", "=https"),
         ("--noproxy", "*"),
     } <= pairs(argv)
-    assert not {"--compressed", "--location", "--insecure", "--retry"} & set(argv)
+    assert not {"--compressed", "--location", "--insecure", "--retry", "--curves", "--output"} & set(argv)
+
+
+def test_pinned_groups_stand_in_the_command() -> None:
+    for client_id in ("curl-quiche-h2", "curl-quiche-h3", "curl-ngtcp2-h3"):
+        argv = command_line(pinned(shipped(client_id), ["X25519MLKEM768", "P-256"]), target(), 60.0, 20.0)
+        assert ("--curves", "X25519MLKEM768:P-256") in pairs(argv)
+
+
+def test_a_client_without_a_way_to_pin_groups_is_refused() -> None:
+    plain = replace(shipped("curl-quiche-h2"), tls_groups_argv=())
+    assert pinned(plain, []) == plain
+    with pytest.raises(InvalidInput, match="curl-quiche-h2 has no way to pin"):
+        pinned(plain, ["X25519"])
 
 
 def test_h2_and_h3_of_a_program_differ_in_the_protocol_alone() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lastbyte.adapters.client_descriptions import description_folders, load_clients, load_descriptions, read_description
-from lastbyte.domain.client import Protocol
+from lastbyte.domain.client import Memory, Protocol, expand_clients
 from lastbyte.domain.errors import InvalidInput
 
 GOOD = """
@@ -47,6 +47,32 @@ def test_a_description_alone_makes_a_client(tmp_path: Path) -> None:
     assert client.title == "proxygen hq HTTP/3"
 
 
+def test_an_arm_with_a_memory_asks_before_it_is_measured(tmp_path: Path) -> None:
+    text = GOOD.replace('argv = ["{protocol_argv}"', 'argv = ["{memory_argv}", "{protocol_argv}"', 1)
+    text = text.replace("[protocols.h3]", 'memory_argv = ["{protocol_argv}", "--first={path}"]\n[protocols.h3]', 1)
+    text += '[arms.resume]\nprotocols = ["h3"]\nargv = ["--fresh"]\n'
+    plain, arm = read_description(write(tmp_path, text)).clients
+    assert (plain.id, plain.memory) == ("hq-h3", None)
+    assert plain.argv[:2] == ("--mode=client", "--host={address}")
+    assert (arm.id, arm.memory, arm.title) == (
+        "hq-h3@resume",
+        Memory.RESUME,
+        "proxygen hq HTTP/3, with a session ticket",
+    )
+    assert arm.argv[:5] == ("--mode=client", "--first={path}", "--mode=client", "--fresh", "--host={address}")
+    assert expand_clients(["hq"], [plain, arm]) == [plain]
+    assert expand_clients(["hq-h3@resume"], [plain, arm]) == [arm]
+
+
+def test_arms_that_can_not_be_made_are_named(tmp_path: Path) -> None:
+    for arm, says in (
+        ('[arms.reuse]\nprotocols = ["h3"]\n', "memory_argv"),
+        ('[arms.reuse]\nprotocols = ["h2"]\n', "h2"),
+    ):
+        with pytest.raises(InvalidInput, match=says):
+            read_description(write(tmp_path, GOOD + arm))
+
+
 def test_the_users_folder_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, GOOD)
     monkeypatch.setenv("LASTBYTE_CLIENTS_DIR", str(tmp_path))
@@ -80,6 +106,8 @@ def test_the_configuration_folder_is_read(tmp_path: Path, monkeypatch: pytest.Mo
         ('unit = "ms"', 'unit = "ms"\n[extra]\nx = 1', "extra", "not permitted"),
         ('unit = "ms"', 'unit = "ms"\n[install]', "install", "recipe or debian"),
         ('program = "hq"', "program = ", "", "TOML"),
+        ('title = "proxygen hq"', 'title = "x"\nbody = "stdout"', "", "figures must be read from stderr"),
+        ('title = "proxygen hq"', 'title = "x"\ntls_groups_argv = ["--curves"]', "", "go together"),
     ],
 )
 def test_a_mistake_is_named_with_file_and_key(tmp_path: Path, old: str, new: str, key: str, says: str) -> None:

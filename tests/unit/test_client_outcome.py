@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from lastbyte.adapters.client_output import Report
 from lastbyte.adapters.outcome import CURL_EXIT_KINDS, Ended, judge
 from lastbyte.domain.client import Client, Parser, Protocol
+from lastbyte.domain.endpoint import Endpoint
 from lastbyte.domain.trial import FailureKind
 
 H2 = Client("c-h2", "c", Protocol.H2, "c", ("{url}",), Parser.CURL_JSON.value)
@@ -23,14 +24,18 @@ def ended(code: int = 0, stderr: str = "", **more: object) -> Ended:
     return Ended(code, stderr, killed=False, **more) if "killed" not in more else Ended(code, stderr, **more)  # type: ignore[arg-type]
 
 
+def stated(size: int | None = None, sha256: str | None = None) -> Endpoint:
+    return Endpoint("e", "p", "https://example.org/", "", expected_bytes=size, expected_sha256=sha256)
+
+
 def kind(client: Client, report: Report | None, end: Ended, size: int | None = None) -> FailureKind | None:
-    timings, failure = judge(client, report, end, size)
+    timings, failure = judge(client, report, end, stated(size))
     assert (timings is None) != (failure is None)
     return failure.kind if failure else None
 
 
 def test_times_count_from_the_start_of_the_connection() -> None:
-    timings, failure = judge(H2, GOOD, ended(), 100)
+    timings, failure = judge(H2, GOOD, ended(), stated(100))
     assert failure is None
     assert timings is not None
     assert timings.handshake_s == pytest.approx(0.1)
@@ -87,14 +92,14 @@ def test_kinds(client: Client, report: Report | None, end: Ended, size: int | No
 
 
 def test_what_a_client_does_not_report_is_not_asserted() -> None:
-    timings, failure = judge(GENERIC, Report(ttlb_s=0.3), ended(), 100)
+    timings, failure = judge(GENERIC, Report(ttlb_s=0.3), ended(), stated(100))
     assert failure is None
     assert timings is not None
     assert (timings.handshake_s, timings.ttfb_s, timings.transfer_s) == (None, None, None)
 
 
 def test_the_raw_text_is_kept() -> None:
-    _, failure = judge(H2, EARLY, ended(99, "curl: (99) something new"), None)
+    _, failure = judge(H2, EARLY, ended(99, "curl: (99) something new"), stated())
     assert failure is not None
     assert "exit code 99" in failure.detail
     assert "something new" in failure.detail
@@ -127,7 +132,7 @@ maybe_time = st.none() | st.floats(0, 100)
 def test_always_exactly_one_of_timings_and_failure(
     report: Report, end: Ended, client: Client, size: int | None
 ) -> None:
-    timings, failure = judge(client, report, end, size)
+    timings, failure = judge(client, report, end, stated(size))
     assert (timings is None) != (failure is None)
     if timings is not None:
         assert end.exit_code == 0

@@ -43,7 +43,7 @@ def test_a_failed_step_says_what_where_and_how_to_mend_it(tmp_path: Path) -> Non
 def test_missing_build_packages_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("LASTBYTE_CACHE", str(tmp_path / "cache"))
-    with pytest.raises(Unavailable, match=r"apt-get install -y gcc g\+\+ cmake make"):
+    with pytest.raises(Unavailable, match=r"apt-get install -y gcc g\+\+ cmake git make"):
         curl_quiche.install(lambda _text: None)
     assert not list((tmp_path / "cache/clients/curl-quiche").glob(".build.*"))
 

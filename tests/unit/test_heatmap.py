@@ -22,7 +22,8 @@ from lastbyte.ports import (
     RttProbe,
 )
 from lastbyte.services.client_comparison import ClientsComparisons
-from lastbyte.services.heatmap import Heatmaps, corrected, square, why_unproven
+from lastbyte.services.heatmap import Heatmaps
+from lastbyte.services.squares import corrected, square, why_unproven
 from lastbyte.stats import papermodes
 from lastbyte.stats.paired import Verdict
 from lastbyte.stats.percentiles import percentiles
@@ -257,7 +258,7 @@ class Stored:
             for name in self.clients
         ]
 
-    def outcomes(self, _ident: str, clients: Sequence[str]) -> list[Outcome]:
+    def outcomes(self, _ident: str, clients: Sequence[str], _cells: Sequence[int] | None = None) -> list[Outcome]:
         return [o for o in reversed(self.trials) if o.client_id in clients]
 
     def samples(self, *clients: str) -> dict[str, list[float]]:

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import errno
 import random
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from lastbyte.adapters.artifact_files import PlainFiles
 from lastbyte.domain.campaign import StoppingRule, order_of_arms, seed_of_round
+from lastbyte.domain.capture import CapturePolicy
 from lastbyte.domain.client import Client
 from lastbyte.domain.courtesy import GRANTED, Permission
 from lastbyte.domain.endpoint import Origin
 from lastbyte.domain.errors import PathLost, PathUnavailable
+from lastbyte.domain.link_probe import DirectionProbe, LinkProbe
 from lastbyte.domain.profile import Impairment
 from lastbyte.domain.timeline import Played, Step, Timeline
 from lastbyte.domain.trial import FailureKind, Observation, Timings
-from lastbyte.ports import Target
+from lastbyte.ports import CellPlan, RttProbe, Target
 from lastbyte.services.link import Link
 from lastbyte.services.measure_cell import Bench, measure_cell
+from lastbyte.stats.link_probe import link_out_of_tolerance
 from tests.fakes.measuring import (
     ENDPOINT,
     H2,
@@ -289,11 +296,18 @@ def test_trials_out_of_tolerance_do_not_help_to_stop() -> None:
 
 
 class RichPath(FakePath):
-    """A path with random numbers and timelines."""
+    """A path with random numbers and timelines, that can tell its rate: 10 Mbit/s after so many wrong readings."""
 
-    def __init__(self) -> None:
+    def __init__(self, wrong_rates: int = 0) -> None:
         super().__init__()
         self.said: list[object] = []
+        self.probes = 0
+        self.wrong_rates = wrong_rates
+
+    def probe_link(self) -> LinkProbe:
+        self.probes += 1
+        way = DirectionProbe(10.0, 5.0 if self.probes <= self.wrong_rates else 10.0, 0.0, 1000, 0)
+        return LinkProbe(way, way, 0.3)
 
     def reseed(self, seed: int) -> bool:
         self.said.append(seed)
@@ -360,6 +374,19 @@ def test_the_wait_for_a_calm_link_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
     assert sum(slept) < 5
 
 
+@pytest.mark.parametrize(("wrong_rates", "repeats", "unproven"), [(0, 0, False), (1, 1, False), (99, 2, True)])
+def test_rate_and_loss_are_probed_before_a_cell_and_again_while_they_are_wrong(
+    wrong_rates: int, repeats: int, unproven: bool
+) -> None:
+    store = FakeStore(plan(rounds=1))
+    link = Link(FakePathFactory(lambda: RichPath(wrong_rates)))
+    measure_cell(7, "w", store, Bench(link, FakeRunner(), FakeResolver(), threading.Event()), 20)
+    assert store.proof is not None
+    assert store.proof.link is not None
+    assert store.proof.link.repeats == repeats
+    assert bool(link_out_of_tolerance(store.proof.link)) is unproven
+
+
 def test_the_proof_of_the_cell_names_address_build_and_command() -> None:
     store = FakeStore(plan(rounds=1))
     measure_cell(7, "w", store, bench()[0], 20)
@@ -368,3 +395,66 @@ def test_the_proof_of_the_cell_names_address_build_and_command() -> None:
     assert store.proof.rtt.requested_ms == 60
     assert set(store.proof.builds) == {H2.id, H3.id}
     assert store.proof.commands[H2.id] == ["fake", ENDPOINT.url]
+
+
+def watching(
+    cell: CellPlan, tmp_path: Path, policy: CapturePolicy = CapturePolicy.LAST_ROUND
+) -> tuple[FakeStore, Bench]:
+    the_bench, _, _ = bench()
+    return FakeStore(replace(cell, capture=policy)), replace(the_bench, artifacts=PlainFiles(tmp_path))
+
+
+def test_capture_rounds_follow_the_counted_ones_and_are_marked(tmp_path: Path) -> None:
+    store, the_bench = watching(plan(rounds=2), tmp_path, CapturePolicy.LAST_THREE_ROUNDS)
+    assert measure_cell(7, "w", store, the_bench, 20)
+    assert [t.round_index for t in store.trials.values()] == [0, 0, 1, 1, 2, 2, -1, -1, -2, -2, -3, -3]
+    for trial in store.trials.values():
+        assert trial.is_capture == (trial.round_index < 0)
+        assert trial.is_counted == (trial.round_index > 0)
+        assert bool(trial.artifacts) == trial.is_capture
+
+
+def test_a_redelivered_cell_makes_no_capture_twice(tmp_path: Path) -> None:
+    store, the_bench = watching(plan(rounds=1), tmp_path)
+    assert measure_cell(7, "w", store, the_bench, 20)
+    before = dict(store.trials)
+    store.state, store.owner = "pending", None
+    assert measure_cell(7, "w2", store, the_bench, 20)
+    assert store.trials == before
+    assert isinstance(the_bench.runner, FakeRunner)
+    assert len(the_bench.runner.runs) == len(before)
+
+
+def test_nothing_is_captured_on_a_link_out_of_tolerance(tmp_path: Path) -> None:
+    store, the_bench = watching(plan(rounds=1), tmp_path)
+
+    class FarPath(FakePath):
+        def probe_rtt(self, count: int, interval_s: float) -> RttProbe:
+            probe = super().probe_rtt(count, interval_s)
+            return replace(probe, samples_ms=tuple(sample + 40 for sample in probe.samples_ms))
+
+    far = replace(the_bench, link=Link(FakePathFactory(FarPath)))
+    assert measure_cell(7, "w", store, far, 20)
+    assert not [t for t in store.trials.values() if t.is_capture]
+
+
+def test_a_disk_that_is_full_is_a_reason_and_not_a_failed_trial(tmp_path: Path) -> None:
+    store, the_bench = watching(plan(rounds=1), tmp_path)
+
+    class Full(PlainFiles):
+        def workspace(self) -> Any:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    assert measure_cell(7, "w", store, replace(the_bench, artifacts=Full(tmp_path)), 20)
+    captures = [t for t in store.trials.values() if t.is_capture]
+    assert len(captures) == 2
+    for trial in captures:
+        assert trial.observation.ok
+        assert "No space left" in trial.artifacts[0].dropped_reason
+
+
+def test_captures_never_enter_the_stopping_of_a_cell(tmp_path: Path) -> None:
+    store, the_bench = watching(replace(plan(rounds=12), stopping=StoppingRule(6, 12, 4.0, 3.0)), tmp_path)
+    assert measure_cell(7, "w", store, the_bench, 20)
+    assert store.rounds_saved == 6
+    assert [t.round_index for t in store.trials.values()][-2:] == [-1, -1]

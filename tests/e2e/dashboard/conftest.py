@@ -98,6 +98,8 @@ class Forwarder:
         self._listener: socket.socket | None = None
         self._pairs: list[socket.socket] = []
         self.port = 0
+        self.delay_s = 0.0
+        """Held up before each piece of an answer."""
 
     def up(self) -> None:
         listener = socket.socket()
@@ -112,24 +114,29 @@ class Forwarder:
         for sock in (self._listener, *self._pairs):
             if sock is not None:
                 with suppress(OSError):
-                    sock.shutdown(socket.SHUT_RDWR)
-                sock.close()
+                    sock.shutdown(socket.SHUT_RDWR)  # its thread closes it
         self._pairs.clear()
 
     def _accept(self, listener: socket.socket) -> None:
-        with suppress(OSError):
+        with listener, suppress(OSError):
             while True:
                 near, _ = listener.accept()
-                far = socket.create_connection(self._target)
-                self._pairs += [near, far]
-                for source, sink in ((near, far), (far, near)):
-                    threading.Thread(target=self._pump, args=(source, sink), daemon=True).start()
+                threading.Thread(target=self._carry, args=(near,), daemon=True).start()
 
-    @staticmethod
-    def _pump(source: socket.socket, sink: socket.socket) -> None:
+    def _carry(self, near: socket.socket) -> None:
+        with near, suppress(OSError), socket.create_connection(self._target) as far:
+            self._pairs += [near, far]
+            answers = threading.Thread(target=self._pump, args=(far, near, self.delay_s), daemon=True)
+            answers.start()
+            self._pump(near, far, 0.0)
+            answers.join()
+
+    def _pump(self, source: socket.socket, sink: socket.socket, delay_s: float) -> None:
         with suppress(OSError):
             while data := source.recv(65536):
+                time.sleep(delay_s)
                 sink.sendall(data)
+        with suppress(OSError):
             sink.shutdown(socket.SHUT_WR)
 
 

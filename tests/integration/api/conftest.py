@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
 import httpx
 import pytest
 import uvicorn
+from fastapi import FastAPI
 from sqlalchemy import Engine, text
 
 from api.app import create_app
@@ -32,11 +33,10 @@ def wire_samples(settings: Settings) -> Container:
 
 
 @contextmanager
-def serving(settings: Settings) -> Iterator[str]:
+def serving(settings: Settings, app_of: Callable[[Settings], FastAPI] | None = None) -> Iterator[str]:
     """Base URL of the API while it serves in a thread of this process."""
-    config = uvicorn.Config(
-        create_app(settings, wire_samples), host="127.0.0.1", port=0, log_level="warning", ws="none"
-    )
+    app = app_of(settings) if app_of else create_app(settings, wire_samples)
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", ws="none")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

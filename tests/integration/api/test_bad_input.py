@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -96,6 +97,9 @@ def assert_problem(response: httpx.Response, status: int) -> dict[str, Any]:
         ({"rounds": "10"}, "rounds"),
         ({"rounds": True}, "rounds"),
         ({"rounds": None}, "rounds"),
+        ({"tls_groups": ["X448"]}, "tls_groups.0"),
+        ({"tls_groups": ["X25519", "X25519"]}, "tls_groups"),
+        ({"tls_groups": "X25519"}, "tls_groups"),
         ({"seed": -1}, "seed"),
         ({"seed": 2**63}, "seed"),
         ({"seed": "x"}, "seed"),
@@ -139,6 +143,76 @@ def test_malformed_json(api: httpx.Client, body: bytes) -> None:
 def test_json_that_is_no_campaign(api: httpx.Client, body: bytes) -> None:
     response = api.post("/campaigns", content=body, headers={"content-type": "application/json"})
     assert assert_problem(response, 422)["errors"]
+
+
+@pytest.mark.usefixtures("nothing_stored")
+def test_all_faults_of_a_body_are_named_at_once(api: httpx.Client) -> None:
+    body = {
+        "endpoints": ["testbed-caddy-100KB", "nowhere", "http://example.org/"],
+        "profiles": ["los-1", "baseline", "baseline"],
+        "clients": ["wget"],
+        "rounds": 5000,
+        "vantage": "mars",
+        "max_rounds": 0,
+        "colour": "red",
+        "equivalence_pct": "much",
+    }
+    errors = assert_problem(api.post("/campaigns", json=body), 422)["errors"]
+    assert {error["field"] for error in errors} == {
+        "endpoints.1",
+        "endpoints.2",
+        "profiles.0",
+        "profiles",
+        "clients.0",
+        "rounds",
+        "vantage",
+        "max_rounds",
+        "colour",
+        "equivalence_pct",
+    }
+    assert all(error["remedy"] for error in errors)
+
+
+@pytest.mark.usefixtures("nothing_stored")
+def test_a_campaign_of_a_million_cells_is_refused_with_the_limit(api: httpx.Client) -> None:
+    urls = [f"https://example.org/{number}" for number in range(1000)]
+    body = {**BODY, "endpoints": urls, "profiles": [f"p{number}" for number in range(1000)], "rounds": 1}
+    errors = assert_problem(api.post("/campaigns", json=body), 422)["errors"]
+    assert "1000000" in next(error["remedy"] for error in errors if error["field"] == "rounds")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"endpoints":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+        b'{"name": "\\u0000"}',
+        b'{"name": "\\ud800"}',
+        b'{"name": "\xff"}',
+        b'{"name": "a\x00b"}',
+    ],
+)
+@pytest.mark.parametrize("path", ["/campaigns", "/endpoints", "/profiles/preview", "/annotations"])
+@pytest.mark.usefixtures("nothing_stored")
+def test_depth_nul_and_bad_utf_8(api: httpx.Client, path: str, body: bytes) -> None:
+    response = api.post(path, content=body, headers={"content-type": "application/json"})
+    assert response.status_code in (400, 422)
+    assert_problem(response, response.status_code)
+
+
+@pytest.mark.parametrize("text", ["x\r\nSet-Cookie: a=b", "x\nLocation: https://example.org", "';DROP TABLE trials;--"])
+def test_nothing_is_injected(api: httpx.Client, text: str) -> None:
+    for response in (
+        api.post("/campaigns", json={**BODY, "name": text}),
+        api.get("/campaigns", params={"name": text, "label": text, "provider": text}),
+        api.get(f"/endpoints/{quote(text, safe='')}"),
+        api.get("/trends", params={"endpoint": text, "profile": text}),
+        api.get("/campaigns/x/events", headers={"Last-Event-ID": quote(text)}),
+    ):
+        assert response.status_code < 500
+        assert "set-cookie" not in response.headers
+        assert "example.org" not in response.headers.get("location", "")
+    assert api.get("/campaigns").status_code == 200
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])

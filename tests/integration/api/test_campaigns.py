@@ -25,6 +25,9 @@ BODY: dict[str, Any] = {
     "seed": 5,
 }
 
+NORMAL = "vantage.local\x06\x163"
+"""Where the broker keeps messages of normal priority for the place ``local``."""
+
 
 def create(api: httpx.Client, **changes: Any) -> dict[str, Any]:
     response = api.post("/campaigns", json={**BODY, **changes})
@@ -53,10 +56,10 @@ def test_cells_are_enqueued_by_task_name(api: httpx.Client, embedded_valkey: Val
     create(api)
     with redis.Redis(unix_socket_path=str(embedded_valkey.socket)) as broker:
         deadline = time.monotonic() + 5
-        while broker.llen("vantage.local") < 4:
+        while broker.llen(NORMAL) < 4:
             assert time.monotonic() < deadline, "cells were not enqueued"
             time.sleep(0.02)
-        message = json.loads(broker.lindex("vantage.local", 0))
+        message = json.loads(broker.lindex(NORMAL, 0))
     assert message["headers"]["task"] == "worker.measure_cell"
 
 
@@ -129,6 +132,18 @@ def test_url_that_is_not_in_the_catalogue(api: httpx.Client) -> None:
     assert url not in [item["id"] for item in api.get("/endpoints").json()["items"]]
     heatmap = api.get(f"/campaigns/{created['id']}/heatmap").json()
     assert {provider["origin"] for provider in heatmap["providers"]} == {"production", "testbed"}
+
+
+def test_pinned_groups_are_kept_and_stand_in_each_client(
+    api: httpx.Client, campaigns: PostgresCampaignStore, cells: PostgresCellStore
+) -> None:
+    created = create(api, tls_groups=["X25519MLKEM768", "X25519"])
+    assert created["tls_groups"] == ["X25519MLKEM768", "X25519"]
+    assert api.get(f"/campaigns/{created['id']}").json()["tls_groups"] == ["X25519MLKEM768", "X25519"]
+    plan = cells.claim(campaigns.dispatchable_cells(1, created["id"])[0].cell_id, "w", 60)
+    assert plan is not None
+    assert {client.tls_groups for client in plan.clients} == {("X25519MLKEM768", "X25519")}
+    assert create(api)["tls_groups"] == []
 
 
 def test_seed_is_drawn_and_stored(api: httpx.Client) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+from scipy.stats import binomtest
 
 from lastbyte.adapters.postgres.campaign_store import PostgresCampaignStore
 from lastbyte.adapters.postgres.cell_store import PostgresCellStore
@@ -106,6 +107,60 @@ def test_link_out_of_tolerance(
     else:
         assert square["verdict"] == "unproven"
         assert f"{achieved_ms:.2f} ms" in square["unproven_reason"]
+
+
+def test_the_proof_says_rate_and_loss_of_both_directions_beside_what_was_requested(
+    api: httpx.Client, campaign: str, campaigns: PostgresCampaignStore, cells: PostgresCellStore
+) -> None:
+    cell = campaigns.dispatchable_cells(1, campaign)[0].cell_id
+    cells.claim(cell, "w", 60)
+    cells.store_proof(cell, "w", proof())
+    link = squares(api, campaign)[ENDPOINTS[0].id, "baseline"]["proof"]["link"]
+    assert (link["elapsed_ms"], link["repeats"]) == (250, 1)
+    down, up = link["downlink"], link["uplink"]
+    assert (down["rate_requested_mbit_s"], down["rate_achieved_mbit_s"], down["rate_not_judged"]) == (10, 9.98, None)
+    assert (down["loss_requested_pct"], down["loss_achieved_pct"], down["datagrams_sent"]) == (1, 1.2, 1000)
+    low, high = binomtest(12, 1000).proportion_ci(0.95, "exact")
+    assert (down["loss_low_pct"], down["loss_high_pct"]) == pytest.approx((100 * low, 100 * high))
+    assert (up["rate_achieved_mbit_s"], up["rate_not_judged"]) == (None, "no rate was requested")
+
+
+def test_a_link_of_another_rate_than_requested_is_unproven(
+    api: httpx.Client, campaign: str, campaigns: PostgresCampaignStore, cells: PostgresCellStore
+) -> None:
+    cell = campaigns.dispatchable_cells(1, campaign)[0].cell_id
+    cells.claim(cell, "w", 60)
+    cells.store_proof(cell, "w", proof(rate_mbit_s=8.0))
+    for client in (H2, H3):
+        cells.store_trial(cell, "w", good(1, client))
+    square = squares(api, campaign)[ENDPOINTS[0].id, "baseline"]
+    assert "downlink's rate was 8 Mbit/s where 10 Mbit/s" in square["unproven_reason"]
+
+
+def test_bodies_and_handshakes_are_told_and_different_bodies_said(
+    api: httpx.Client, campaign: str, campaigns: PostgresCampaignStore, cells: PostgresCellStore
+) -> None:
+    cell = campaigns.dispatchable_cells(1, campaign)[0].cell_id
+    cells.claim(cell, "w", 60)
+    cells.store_proof(cell, "w", proof())
+    for number in range(3):
+        cells.store_trial(cell, "w", good(number, H2))
+        cells.store_trial(cell, "w", good(number, H3))
+    square = squares(api, campaign)[ENDPOINTS[0].id, "baseline"]
+    assert (square["bodies"], square["bodies_differ"]) == ({H2: 1, H3: 1}, False)
+    assert square["tls"] == {key: ["TLSv1.3 TLS_AES_128_GCM_SHA256 X25519"] for key in (H2, H3)}
+    cells.store_trial(cell, "w", good(3, H3, body="cd"))
+    square = squares(api, campaign)[ENDPOINTS[0].id, "baseline"]
+    assert (square["bodies"], square["bodies_differ"]) == ({H2: 1, H3: 2}, True)
+    assert square["verdict"] != "unproven", "it is said, and no failure"
+    trial = api.get(f"/campaigns/{campaign}/trials").json()["items"][-1]
+    assert trial["body_sha256"] == "cd" * 32
+    assert trial["tls"] == {
+        "version": "TLSv1.3",
+        "cipher": "TLS_AES_128_GCM_SHA256",
+        "group": "X25519",
+        "group_source": "client",
+    }
 
 
 def test_trials_without_a_proof_are_unproven(

@@ -33,6 +33,7 @@ def test_a_table_for_people_and_a_file_for_programs(environment: dict[str, str],
     assert done.returncode == 0, done.stderr
     for word in ("curl-quiche-h2", "curl-quiche-h3", "handshake", "TTLB", "95 % interval", "n=6", "RTT", "testbed"):
         assert word in done.stdout
+    assert "of 10 Mbit/s, lost 0 of 1000 (0 % requested)" in " ".join(done.stdout.split())
     assert all(len(line) <= 80 for line in done.stdout.splitlines() if "─" in line or "curl-quiche-h2  " in line)
     (file,) = results.iterdir()
     document = json.loads(file.read_text())
@@ -43,6 +44,7 @@ def test_a_table_for_people_and_a_file_for_programs(environment: dict[str, str],
         assert len(entry["trials"]) == 2 * 7
         assert {arm["n"] for arm in entry["arms"].values()} == {6}
         assert entry["proof"]["rtt"]["requested_ms"] == 10 + entry["profile"]["downlink"]["delay_ms"] * 2
+        assert entry["proof"]["link"]["downlink"]["rate_mbit_s"] == pytest.approx(10, rel=0.05)
         assert entry["proof"]["commands"]["curl-quiche-h3"][-1] == URL
     far = document["profiles"][1]["arms"]["curl-quiche-h3"]["against_baseline"]
     assert far["diff_pct"] < -10

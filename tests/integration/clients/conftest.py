@@ -54,9 +54,10 @@ def run(testbed: TestbedState, runner: ProgramClientRunner, prefix: tuple[str, .
         ipv6: bool = False,
         timeout_s: float = 5.0,
         size: int | None = None,
+        sha256: str | None = None,
     ) -> Observation:
         way = shipped[client] if isinstance(client, str) else client
-        endpoint = Endpoint("e", "p", f"https://{host}{path}", "100KB", expected_bytes=size)
+        endpoint = Endpoint("e", "p", f"https://{host}{path}", "100KB", expected_bytes=size, expected_sha256=sha256)
         target = Target(endpoint, testbed.address_of(host, ipv6=ipv6), 0.0, testbed.ca_file)
         return runner.run(way, target, prefix, timeout_s)
 

@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 
 from lastbyte.adapters.program_client import ProgramClientRunner
-from lastbyte.domain.client import Client
+from lastbyte.domain.client import Client, pinned
 from lastbyte.domain.endpoint import Endpoint
+from lastbyte.domain.tls import GroupSource, group_name
+from lastbyte.domain.trial import FailureKind
 from lastbyte.ports import Target
 from lastbyte.settings import cache_dir
+from testbed.catalogue import DIGESTS
 from testbed.state import TestbedState
 from tests.integration.clients.conftest import Run
 
@@ -35,6 +38,41 @@ def test_a_fetch_says_all_that_is_stored(run: Run, testbed: TestbedState, client
     assert seen.remote_address == testbed.address_of(host)
     assert seen.started_at.tzinfo is not None
     assert "server" in seen.headers
+    assert seen.body_sha256 == DIGESTS["100KB"]
+    assert seen.tls is not None
+    assert seen.tls.version == "TLSv1.3"
+    if client_id == "curl-quiche-h3":  # BoringSSL over QUIC says nothing
+        assert seen.tls.cipher is None
+        said = {"testbed-caddy.test": (None, GroupSource.UNKNOWN)}
+        assert (seen.tls.group, seen.tls.group_source) == said.get(host, ("X25519MLKEM768", GroupSource.SERVER))
+    else:
+        source = GroupSource.CLIENT if client_id == "curl-ngtcp2-h3" else GroupSource.SERVER_HELLO
+        assert (seen.tls.group, seen.tls.group_source) == ("X25519MLKEM768", source)
+        assert str(seen.tls.cipher).startswith("TLS_")
+
+
+@each_client
+@pytest.mark.parametrize("group", ["X25519", "P-256", "P-384", "X25519MLKEM768"])
+def test_a_pinned_group_is_the_one_that_both_sides_use(
+    run: Run, shipped: dict[str, Client], client_id: str, group: str
+) -> None:
+    client = pinned(shipped[client_id], [group])
+    seen = run(client, "testbed-nginx.test")
+    assert seen.failure is None
+    assert seen.tls is not None
+    assert seen.tls.group == group
+    assert group_name(seen.headers["x-tls-group"]) == group
+
+
+@each_client
+def test_another_body_than_stated_is_a_failure_of_its_own(run: Run, client_id: str) -> None:
+    seen = run(client_id, "testbed-nginx.test", sha256="0" * 64)
+    assert seen.timings is None
+    assert seen.failure is not None
+    assert seen.failure.kind is FailureKind.WRONG_BODY
+    assert DIGESTS["100KB"] in seen.failure.detail
+    assert seen.body_sha256 == DIGESTS["100KB"]
+    assert run(client_id, "testbed-nginx.test", sha256=DIGESTS["100KB"]).failure is None
 
 
 @each_client
@@ -90,5 +128,6 @@ def test_the_command_that_is_shown_is_the_one_that_runs(
     endpoint = Endpoint("e", "p", "https://testbed-nginx.test/100KB.bin", "100KB")
     target = Target(endpoint, testbed.address_of("testbed-nginx.test"), 0.0, testbed.ca_file)
     command = runner.command_for(shipped["curl-quiche-h3"], target, 5.0)
-    done = subprocess.run([*prefix, *command], capture_output=True, text=True, check=True)
-    assert '"http_version":"3"' in done.stdout
+    done = subprocess.run([*prefix, *command], capture_output=True, check=True)
+    assert b'"http_version":"3"' in done.stderr
+    assert hashlib.sha256(done.stdout).hexdigest() == DIGESTS["100KB"]

@@ -118,7 +118,7 @@ def test_root_runs_postgres_with_and_without_user_namespaces_over_the_same_data(
     tmp_path.chmod(0o700)  # as /root is: nobody could not enter it
     with running_postgres(Postgres.under(tmp_path), tmp_path / "log") as server:
         server.ensure_database()
-        assert server.data_folder.stat().st_uid == 0
+        assert server.data_folder.stat().st_uid == unprivileged().owner
 
     monkeypatch.setattr("lastbyte.embedded.postgres.unprivileged", as_nobody)
     with running_postgres(Postgres.under(tmp_path), tmp_path / "log") as server, connect(server) as connection:

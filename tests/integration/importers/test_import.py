@@ -17,8 +17,9 @@ from lastbyte.adapters.postgres.catalogue import PostgresCatalogue
 from lastbyte.adapters.postgres.import_store import PostgresImportStore
 from lastbyte.adapters.postgres.result_store import PostgresResultStore
 from lastbyte.domain.errors import InvalidInput
-from lastbyte.services.heatmap import IMPORTED_NOTE, Heatmaps
+from lastbyte.services.heatmap import Heatmaps
 from lastbyte.services.imported import ImportedResults, OnError, accept
+from lastbyte.services.places import IMPORTED_NOTE
 from lastbyte.services.replay import paired_mode, paper_mode, replay
 from lastbyte.settings import Settings
 from tests.data import make_samples

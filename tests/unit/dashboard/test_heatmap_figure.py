@@ -7,10 +7,12 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 
-from dashboard.figures.grid import DELAY, LOSS, all_cells, off_grid, panels
-from dashboard.figures.heatmap import CELL_PX, WIDE_CELL_PX, heatmap_figure
+from dashboard.figures.grid import DELAY, LOSS, RATE, TIME, all_cells, best_axis, off_grid, panels
+from dashboard.figures.heatmap import CELL_PX, WIDE_CELL_PX, Look, heatmap_figure
 from dashboard.figures.palette import CLIP_PCT, DARK, LIGHT, Palette, contrast, diverging, legible_on, muted_diverging
-from tests.unit.dashboard.samples import arm, cell, heatmap
+from dashboard.links import cell_href
+from dashboard.merge import labelled, merged
+from tests.unit.dashboard.samples import arm, campaign, cell, heatmap
 
 
 def figure_of(*cells: dict[str, Any], axis: Any = LOSS) -> go.Figure:
@@ -182,20 +184,119 @@ def test_the_baseline_is_in_both_grids_and_other_conditions_are_listed() -> None
         assert panel.rows == (0.0, severe)
         assert panel.cells[0][0] is not None
         assert panel.cells[0][0]["profile"] == "baseline"
-    assert {c["profile"] for _, c in off_grid(data)} == {"both", "unshaped", "twin"}
+    assert {c["profile"] for _, c in off_grid(data)} == {"both", "twin"}
+    (by_rate,) = panels(data, RATE)
+    assert [by_rate.axis.row_label(row, "UTC") for row in by_rate.rows] == ["not shaped", "10"]
     assert len(all_cells(data)) == 6
 
 
-def test_a_click_finds_its_cell() -> None:
+def test_cells_stand_at_their_row_and_column() -> None:
     (panel,) = panels(heatmap(cell(), cell("loss-1", "1MB", loss_pct=1.0)), LOSS)
-    found = panel.cell_at(1, 1)
+    found = panel.cells[1][1]
     assert found is not None
     assert found["profile"] == "loss-1"
-    assert panel.cell_at(0, 1) is None
-    assert panel.cell_at(5, 0) is None
+    assert panel.cells[0][1] is None
+    assert len(panel.cells) == 2
 
 
 def test_one_name_at_two_distances_makes_two_panels() -> None:
     data = heatmap(cell())
     data["providers"].append({**data["providers"][0], "base_rtt_ms": 40.0})
     assert len({panel.key for panel in panels(data, LOSS)}) == 2
+
+
+def test_a_difference_within_the_noise_is_muted_and_marked() -> None:
+    figure = figure_of(cell(below_floor=True, aa_floor_pct=15.0))
+    assert trace(figure, "established").z[0][0] is None
+    assert trace(figure, "not established").z[0][0] == pytest.approx(12.34)
+    assert "~ in the noise" in words(figure)
+    assert len(trace(figure, "outline below floor").x) > 0
+    assert "A/A floor: ±15.0 %" in trace(figure, "not established").hovertext[0][0]
+
+
+def test_hover_names_tests_phase_and_what_was_left_out() -> None:
+    found = cell(
+        p_value=0.002,
+        q_value=0.0004,
+        left_out=2,
+        left_out_reasons={"steal": 2},
+        near_ceiling=["curl-quiche-h3"],
+        phases={
+            "total": {"diff_ms": 40.0},
+            "phases": [{"phase": "transfer", "diff_ms": 35.0}],
+            "explains": "transfer",
+        },
+    )
+    text = trace(figure_of(found), "established").hovertext[0][0].replace("\u00a0", " ")
+    for part in (
+        "Wilcoxon p = 0.002, q &lt; 0.001 over this grid",
+        "Left out: 2 trials (2 steal)",
+        "Near its own ceiling: curl-quiche-h3",
+        "Explained by the transfer: +35.0 ms of +40.0 ms",
+    ):
+        assert part in text
+
+
+def test_a_bound_from_time_outs_is_drawn_as_a_bound() -> None:
+    text = words(figure_of(cell(diff_pct=None, at_least_pct=250.0, ci_low_pct=None, verdict="h2 faster")))
+    assert "≥\u00a0+250\u00a0%" in text
+
+
+def paper(value: float | None, label: str | None, limit: float = 20.0) -> dict[str, Any]:
+    return {
+        "value_pct": value, "label": label, "h2_client": "a-h2", "h3_client": "b-h3", "p_value": 0.2,
+        "limits_pct": (-limit, limit),
+    }  # fmt: skip
+
+
+def test_a_paper_mode_draws_the_papers_number_and_limits() -> None:
+    (panel,) = panels(heatmap(cell(verdict="inconclusive", paper=paper(7.0, "7.0"))), LOSS)
+    figure = heatmap_figure(panel, Look(mode="yu2020"))
+    colours = trace(figure, "established")
+    assert colours.z[0][0] == 7.0
+    assert (colours.zmin, colours.zmax) == (-20.0, 20.0)
+    assert "<b>7.0</b>" in words(figure)
+    assert "inconclusive" not in words(figure)
+
+
+def test_a_paper_mode_prints_nothing_where_the_paper_does_and_keeps_unproven() -> None:
+    (panel,) = panels(
+        heatmap(cell(paper=paper(2.0, None, 25.0)), cell(size="1MB", verdict="unproven", paper=paper(9.0, "9.0"))), LOSS
+    )
+    figure = heatmap_figure(panel, Look(mode="yu2021"))
+    assert "%" not in words(figure)
+    assert "! unproven" in words(figure)
+    assert len(trace(figure, "hatch unproven").x) > 0
+
+
+def test_a_square_leads_to_its_cell() -> None:
+    data = labelled(campaign(), heatmap(cell(cell_id=7)))
+    (panel,) = panels(data, LOSS)
+    look = Look(href=lambda found: cell_href(found, data))
+    (href,) = trace(heatmap_figure(panel, look), "established").customdata[0]
+    assert href == f"/campaigns/{campaign()['id']}/cells/7?baseline=curl-quiche-h2&candidate=curl-quiche-h3"
+
+
+def test_of_several_campaigns_each_square_is_the_newest_that_measured_it() -> None:
+    old = labelled(campaign(id="old"), heatmap(cell(diff=1.0), cell("loss-1", diff=2.0, loss_pct=1.0)))
+    new = labelled(
+        campaign(id="new"), heatmap(cell(diff=3.0), cell("loss-1", diff=None, loss_pct=1.0, state="pending"))
+    )
+    found = {c["profile"]: c["campaign_id"] for _, c in all_cells(merged([new, old]))}
+    assert found == {"baseline": "new", "loss-1": "old"}
+    assert len(all_cells(merged([new, old], every=True))) == 4
+
+
+def test_the_time_axis_has_a_row_per_campaign_in_the_viewers_zone() -> None:
+    nights = [
+        labelled(campaign(id=str(day), started_at=f"2025-11-{day}T03:00:00Z"), heatmap(cell())) for day in (21, 20)
+    ]
+    (panel,) = panels(merged(nights, every=True), TIME)
+    labels = [panel.axis.row_label(row, "Europe/Berlin") for row in panel.rows]
+    assert labels == ["20 Nov 2025 04:00", "21 Nov 2025 04:00"]
+
+
+def test_only_the_chosen_sizes_are_shown_and_the_axis_with_most_rows_comes_first() -> None:
+    data = heatmap(cell(), cell(size="1MB"), cell("a", rate_mbit_s=40.0), cell("b", rate_mbit_s=100.0))
+    assert panels(data, LOSS, ["1MB"])[0].columns == ("1MB",)
+    assert best_axis(data) is RATE

@@ -6,23 +6,32 @@ import json
 from typing import Any
 
 import httpx
+import plotly.graph_objects as go
 import pytest
+from dash import html, no_update
 from plotly.io.json import to_json_plotly
 
+from dashboard.actions import ACTIONS, delete_question
 from dashboard.app import create_app
+from dashboard.callbacks.live import news
 from dashboard.callbacks.new import request_body
 from dashboard.callbacks.routing import render
 from dashboard.client import ApiClient, ApiDown, ApiProblem
-from dashboard.estimate import estimate
-from dashboard.figures.grid import LOSS
-from dashboard.pages.campaign import fingerprint
-from dashboard.pages.campaign import page as campaign_page
-from dashboard.pages.home import campaign_list
-from dashboard.pages.home import fingerprint as list_fingerprint
-from dashboard.pages.new import default_pair, endpoint_choices, errors_by_field
-from dashboard.pages.shell import Place
-from tests.unit.dashboard.samples import campaign, cell, heatmap
+from dashboard.inplace import PROPERTIES, Values, values
+from dashboard.inplace import parts as inplace_parts
+from dashboard.pages import parts
+from dashboard.pages.campaign import fingerprint, head
+from dashboard.pages.campaigns import campaign_list
+from dashboard.pages.campaigns import fingerprint as list_fingerprint
+from dashboard.pages.card import figure_card
+from dashboard.pages.home import chosen_campaigns, needed
+from dashboard.pages.new import default_pair, endpoint_choices, errors_by_field, estimate_view
+from dashboard.pages.place import Place
+from dashboard.pages.schedules import schedule_card
+from dashboard.routes import NoSuchPage
+from tests.unit.dashboard.samples import campaign, cell, heatmap, schedule, trial
 
+H2, H3 = "curl-quiche-h2", "curl-quiche-h3"
 PLACE = Place("/", {}, "UTC", "light")
 
 
@@ -55,20 +64,88 @@ def test_a_campaign_that_is_over_can_not_be_cancelled() -> None:
 def test_nothing_is_drawn_again_unless_something_changed() -> None:
     assert list_fingerprint({"items": [campaign()]}) == list_fingerprint({"items": [campaign()]})
     assert list_fingerprint({"items": [campaign()]}) != list_fingerprint({"items": [campaign(trials_done=12)]})
-    assert fingerprint(campaign(), LOSS, "a", "b") != fingerprint(campaign(), LOSS, "a", "c")
+    other = Place("/", {"candidate": "c"}, "UTC", "light")
+    assert fingerprint(campaign(), PLACE) != fingerprint(campaign(), other)
+
+
+def served(path: str, *cells: dict[str, Any], query: dict[str, str] | None = None, **other: Any) -> str:
+    """The text of a page, from an API with one campaign."""
+    found = campaign(**other)
+    answers: dict[str, Any] = {
+        "/api/v1/campaigns": {"items": [found], "next": None, "total": 1},
+        f"/api/v1/campaigns/{found['id']}": found,
+        f"/api/v1/campaigns/{found['id']}/heatmap": heatmap(*cells),
+        f"/api/v1/campaigns/{found['id']}/cells": {"items": [], "next": None},
+        f"/api/v1/campaigns/{found['id']}/trials": {"items": [trial(0, H2), trial(1, H2), trial(1, H3)], "next": None},
+        "/api/v1/profiles": {"items": [], "next": None},
+        "/api/v1/cells/7": {"tc": {"downlink": ["tc qdisc x"], "uplink": []}},
+    }
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        known = answers.get(request.url.path)
+        return httpx.Response(200, json=known) if known else httpx.Response(404, json={"title": "Not found"})
+
+    return text_of(render(client(answer), Place(path.format(found["id"]), query or {}, "UTC", "light"), 1000))
 
 
 def test_the_campaign_page_lists_what_no_grid_shows() -> None:
-    text = text_of(campaign_page(campaign(), heatmap(cell(), cell("unshaped", rate_mbit_s=None)), PLACE, 1000))
+    text = served("/campaigns/{}", cell(), cell("both", loss_pct=1.0, extra_rtt_ms=50.0))
     assert "Conditions outside the grids" in text
-    assert "rate not shaped" in text
 
 
-def test_the_query_chooses_axis_and_cell() -> None:
-    place = Place("/", {"axis": "delay", "endpoint": "e", "profile": "p"}, "UTC", "light")
-    text = text_of(campaign_page(campaign(), heatmap(cell()), place, 1000))
-    assert '"value": "delay"' in text
-    assert '{"endpoint": "e", "profile": "p"}' in text
+def test_the_query_chooses_the_axis() -> None:
+    assert "Extra delay (RTT)" in served("/campaigns/{}", cell(), query={"axis": "delay"})
+
+
+def test_home_answers_in_words_before_the_picture() -> None:
+    text = served("/", cell("loss-1", loss_pct=1.0))
+    assert text.index("H3 slower in 1") < text.index('"z"')
+    assert "H3 is slowest for testbed-caddy at 1 % loss, 100 KB: +12.3 %" in text
+    assert "Rests on 20 trials" in text
+
+
+def test_home_without_campaigns_says_what_to_do() -> None:
+    empty = client(lambda _: httpx.Response(200, json={"items": [], "next": None, "total": 0}))
+    assert "Schedule the first one" in text_of(render(empty, PLACE, 1000))
+
+
+def test_home_takes_as_many_campaigns_as_the_newest_squares_need() -> None:
+    def night(ident: str, **other: Any) -> dict[str, Any]:
+        return campaign(id=ident, cells_done=1, state="done", **other)
+
+    nightly = [night("3"), night("2"), night("1", profiles=["loss-1"])]
+    assert [c["id"] for c in needed(nightly)] == ["3", "1"]
+    running = [campaign(id="4"), *nightly]
+    assert [c["id"] for c in needed(running)] == ["4", "3", "1"]
+    chosen = chosen_campaigns(Place("/", {"campaigns": "2,unknown"}, "UTC", "light"), nightly)
+    assert [c["id"] for c in chosen] == ["2"]
+
+
+def test_a_cell_page_has_proof_trials_and_commands() -> None:
+    proof = {
+        "box_kind": "uml", "rtt_requested_ms": 10.0, "rtt_achieved_ms": 10.2, "rtt_min_ms": 10.0, "rtt_max_ms": 11.0,
+        "probes_sent": 20, "probes_lost": 0, "commands": {H3: ["curl", "--http3-only", "a b"]},
+    }  # fmt: skip
+    text = served("/campaigns/{}/cells/7", cell(cell_id=7, proof=proof, p_value=0.03, spread_p=0.4))
+    for part in ("Proof of the link", "Round by round", "curl --http3-only 'a b'", "tc qdisc x", "p = 0.03"):
+        assert part in text
+
+
+def test_a_cell_that_is_not_there_says_so() -> None:
+    with pytest.raises(ApiProblem, match="has no cell 99"):
+        served("/campaigns/{}/cells/99", cell(cell_id=7))
+
+
+def test_an_imported_campaign_says_where_it_came_from() -> None:
+    text = text_of(head(campaign(source={"importer": "timings", "files": 3}), "UTC"))
+    assert "Imported, not measured here" in text
+    assert "importer: timings; files: 3" in text
+
+
+def test_what_a_campaign_waits_for_and_has_saved_is_told() -> None:
+    text = text_of(head(campaign(waiting_for=["The budget of x is used up."], rounds_saved=12, trials_saved=24), "UTC"))
+    assert "The budget of x is used up." in text
+    assert "12 rounds (24 trials) not needed" in text
 
 
 def test_a_refusal_is_shown_at_its_field() -> None:
@@ -96,18 +173,40 @@ def test_empty_inputs_leave_the_defaults_to_the_api() -> None:
     assert request_body(values) == {"endpoints": ["e"], "profiles": [], "clients": [], "rounds": 3, "seed": 0}
 
 
-def test_the_estimate_counts_the_warm_up() -> None:
-    known = {
-        "endpoints": {"e": {"expected_bytes": 1_000_000, "base_rtt_ms": 10.0, "origin": "testbed"}},
-        "profiles": {
-            "p": {"extra_rtt_ms": 0.0, "rate_mbit_s": 10.0},
-            "q": {"extra_rtt_ms": 100.0, "rate_mbit_s": 10.0},
-        },
-    }
-    cost = estimate(known, ["e"], ["p", "q"], ["h2", "h3"], rounds=9)
-    assert (cost.cells, cost.trials, cost.total_bytes) == (2, 40, 40_000_000)
-    assert 35 < cost.seconds < 80  # 40 transfers of 0.8 s and their overhead
-    assert not cost.production
+def test_the_estimate_names_cost_and_courtesy() -> None:
+    budget = {
+        "host": "www.example.com", "requests_per_day": 1000, "requests_left": 900, "bytes_left": 5e9, "min_gap_s": 0.5,
+    }  # fmt: skip
+    cost = {
+        "cells": 2, "trials": 40, "bytes": 40_000_000, "unknown_sizes": ["e"], "seconds": 60.0, "measured_cells": 0,
+        "hosts": [{"budget": budget, "requests": 40, "bytes": 4e7, "days": 2}],
+    }  # fmt: skip
+    text = text_of(estimate_view(cost))
+    for part in ("40, the warm-up included", "at least 40 MB", "roughly 60 s", "900 of 1,000", "It will take 2 days"):
+        assert part in text
+
+
+def test_what_can_be_done_depends_on_the_state() -> None:
+    def buttons(**other: Any) -> set[str]:
+        found = text_of(parts.actions(campaign(**other)))
+        return {word for word in ("Pause", "Resume", "Cancel", "Run again", "Delete", "Clone") if f'"{word}"' in found}
+
+    assert buttons(state="running") == {"Pause", "Cancel", "Clone"}
+    assert buttons(state="paused") == {"Resume", "Cancel", "Clone"}
+    assert buttons(state="done") == {"Run again", "Delete", "Clone"}
+    assert buttons(state="done", source={"importer": "x"}) == {"Delete"}
+
+
+def test_every_button_has_an_action_and_what_is_final_asks_first() -> None:
+    assert {do for do, action in ACTIONS.items() if action.question} == {"cancel", "delete", "forget"}
+    text = delete_question(campaign(trials_done=24)).replace("\u00a0", " ")
+    assert "goes for good, with 24 trials" in text
+
+
+def test_a_schedule_shows_its_words_next_runs_and_last_result() -> None:
+    text = text_of(schedule_card(schedule(), Place("/schedules", {}, "Europe/Berlin", "light")))
+    for part in ("every night", "At 03:15", "15 3 * * *", "Europe/Berlin", "skipped", "the one before still runs"):
+        assert part in text
 
 
 def test_the_testbed_comes_first_and_says_so() -> None:
@@ -162,8 +261,8 @@ def test_the_client_follows_cursors() -> None:
 
 
 def test_an_unknown_address_says_so() -> None:
-    page = render(client(lambda _: httpx.Response(500, json={})), Place("/nowhere", {}, "UTC", "light"), 1000)
-    assert "There is no such page" in text_of(page)
+    with pytest.raises(NoSuchPage):
+        render(client(lambda _: httpx.Response(500, json={})), Place("/nowhere", {}, "UTC", "light"), 1000)
 
 
 def test_the_page_asks_nothing_of_other_hosts() -> None:
@@ -172,3 +271,25 @@ def test_the_page_asks_nothing_of_other_hosts() -> None:
     assert "lastbyte" in html
     assert "https://" not in html
     assert "http://" not in html.replace("http://www.w3.org", "")
+
+
+def test_news_of_the_same_structure_are_put_in_place_and_others_replace_the_page() -> None:
+    def body(text: str, *keys: str) -> list[Any]:
+        cards = [figure_card(key, "title", go.Figure(), note=text) for key in keys]
+        return [html.P(text), html.Div(cards)]
+
+    def shown(found: Values) -> list[list[dict[str, str]]]:
+        return [
+            [{"type": kind, "key": name.removeprefix("key=")} for name in found.by_type[kind]] for kind in PROPERTIES
+        ]
+
+    before = shown(values(inplace_parts(body("old", "a", "b"))))
+    page, inside = news(body("new", "a", "b"), before)
+    assert page is no_update
+    first_part, second_part = inside[0]
+    assert first_part.children == "new"
+    assert second_part is no_update  # its figures stay mounted
+    assert inside[1] == ["new", "new"]
+    replaced, rest = news(body("new", "a"), before)
+    assert len(replaced) == 2
+    assert all(value is no_update for values_ in rest for value in values_)

@@ -4,9 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from dashboard.answer import headline, lines, rests_on, summary
 from dashboard.export import heatmap_csv, trials_csv
 from dashboard.formatting import amount, duration, exact_time, ms, plural, signed_pct, size_label, when
-from dashboard.words import FEW_ROUNDS, explanation, kind_of, summary
+from dashboard.words import FEW_ROUNDS, drawn_pct, explanation, kind_of
 from lastbyte.stats.paired import MIN_ROUNDS_FOR_VERDICT
 from tests.unit.dashboard.samples import arm, cell, heatmap, trial
 
@@ -79,3 +80,41 @@ def test_too_few_rounds_are_named_as_the_reason() -> None:
     assert FEW_ROUNDS == MIN_ROUNDS_FOR_VERDICT
     assert "Fewer than 6" in explanation(cell(verdict="inconclusive", n=3), "inconclusive")
     assert "holds zero" in explanation(cell(verdict="inconclusive"), "inconclusive")
+
+
+def test_a_difference_no_larger_than_the_noise_is_named_so() -> None:
+    assert kind_of(cell(below_floor=True)) == "below floor"
+    assert kind_of(cell(below_floor=True, verdict="inconclusive")) == "inconclusive"
+
+
+def test_time_outs_that_leave_a_bound_are_drawn_with_it() -> None:
+    bounded = cell(diff_pct=None, at_least_pct=250.0, at_most_pct=None, verdict="h2 faster")
+    assert drawn_pct(bounded) == 250.0
+    assert kind_of(bounded) == "h2 faster"
+
+
+def test_the_headline_names_the_largest_differences_with_interval_and_n() -> None:
+    cells = [
+        ("a", cell(diff=5.0)),
+        ("b", cell("loss-1", "1MB", diff=48.0, loss_pct=1.0)),
+        ("c", cell(diff=-9.0, extra_rtt_ms=50.0)),
+        ("c", cell(diff=-90.0, verdict="inconclusive")),
+    ]
+    text = headline(cells).replace("\u00a0", " ")
+    assert "H3 is slowest for b at 1 % loss, 1 MB: +48.0 % (95 % interval +46.0 … +50.0, n = 10)." in text
+    assert "H3 is fastest for c at 50 ms extra delay, 100 KB" in text
+    assert headline([("a", cell(verdict="inconclusive"))]) == ""
+
+
+def test_what_it_rests_on_counts_trials_of_both_clients_and_those_left_out() -> None:
+    text = rests_on([cell(), cell(n=6, left_out=2, candidate=arm(6, 112.0, timeout=1))]).replace("\u00a0", " ")
+    assert text == "Rests on 37 trials, 6 to 10 paired rounds per square. 2 trials out of tolerance left out."
+
+
+def test_the_answer_per_provider_is_sorted_by_size_of_effect() -> None:
+    (line,) = lines(
+        [("a", cell(diff=5.0)), ("a", cell(diff=48.0)), ("a", cell(diff=-3.5)), ("a", cell(verdict="unproven"))]
+    )
+    assert [c["diff_pct"] for c in line.slower] == [48.0, 5.0]
+    assert [c["diff_pct"] for c in line.faster] == [-3.5]
+    assert line.unclear == 1
