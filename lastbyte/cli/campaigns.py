@@ -30,7 +30,7 @@ from lastbyte.cli.api_client import (
     print_json,
     say,
 )
-from lastbyte.cli.import_ import written
+from lastbyte.cli.files import written
 
 campaign_app = typer.Typer(no_args_is_help=True, help="Campaigns, over the API.", epilog=EXIT_CODES)
 

@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from lastbyte.cli.import_ import written
+from lastbyte.cli.files import written
 from lastbyte.cli.store import DatabaseUrl, engine_for
 from lastbyte.domain.errors import InvalidInput
 from lastbyte.settings import settings

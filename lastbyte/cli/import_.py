@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
 from lastbyte.cli import foreign
+from lastbyte.cli.files import written
 from lastbyte.cli.store import DatabaseUrl, engine_for
 from lastbyte.domain.errors import InvalidInput
 from lastbyte.services.imported import ImportedResults, OnError
@@ -95,24 +95,6 @@ def export_command(
             out.write(line.encode())
     trials = count if chosen is ExportFormat.CSV else count - 1
     Console(stderr=True).print(f"Wrote {trials} trials to {escape(str(file))}.", highlight=False, soft_wrap=True)
-
-
-@contextmanager
-def written(file: Path) -> Iterator[IO[bytes]]:
-    """A file to write that appears under its name only when all of it is written."""
-    draft = file.with_name(file.name + ".part")
-    try:
-        out = draft.open("wb")
-    except OSError as exc:
-        raise InvalidInput(str(file), f"can't be written: {exc.strerror}.") from exc
-    try:
-        with out:
-            yield out
-        draft.replace(file)
-    except OSError as exc:
-        raise InvalidInput(str(file), f"can't be written: {exc.strerror}.") from exc
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _store(engine: Engine, results: ImportedResults, name: str, path: Path) -> str:

@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 LASTBYTE = str(Path(sys.executable).with_name("lastbyte"))
@@ -19,6 +20,13 @@ URL = "https://testbed-caddy.test/100KB.bin"
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {**os.environ, "LASTBYTE_VAR": str(tmp_path_factory.mktemp("var")), "COLUMNS": "80", "NO_COLOR": "1"}
+
+
+def _is_curl(process: psutil.Process) -> bool:
+    try:
+        return process.name().startswith("curl")
+    except psutil.NoSuchProcess:
+        return False
 
 
 def run(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -95,7 +103,12 @@ def test_ctrl_c_reports_what_was_measured_and_leaves_nothing(environment: dict[s
         text=True,
         start_new_session=True,
     )
-    time.sleep(10)
+    clients: set[int] = set()
+    deadline = time.monotonic() + 120
+    while len(clients) < 10:
+        assert time.monotonic() < deadline, "no clients were started"
+        clients |= {one.pid for one in psutil.Process(process.pid).children(recursive=True) if _is_curl(one)}
+        time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=20)
     document = json.loads(output)
