@@ -34,6 +34,7 @@ from lastbyte.services.schedules import Schedules
 from lastbyte.settings import Settings, settings, var_dir
 from worker import shutdown
 from worker.heartbeat import Heartbeat, describe_vantage
+from worker.own_disk import OwnDisk
 from worker.telemetry import PATH_UP, ObservedCellStore, serve
 
 log = structlog.get_logger()
@@ -50,11 +51,13 @@ class MeasuringProcess:
         self._engine = make_engine(config.database_url, f"lastbyte worker {config.vantage}", pool_size=3)
         self._resources.callback(self._engine.dispose)
         self.store = ObservedCellStore(PostgresCellStore(self._engine, wiring.courtesy(config)), give_up=self.shutdown)
+        files = wiring.artifact_files(config)
+        self.own_disk = OwnDisk(PostgresArtifactStore(self._engine), files)
         self._bench = self._resources.enter_context(
             wiring.bench(
                 self._stop_cell,
                 config.box,
-                wiring.artifact_files(config),
+                files,
                 AddressRule.parse(config.allowed_networks),
             )
         )

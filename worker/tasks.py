@@ -49,6 +49,7 @@ def measure_cell_task(cell_id: int, **_later: object) -> None:
         if done:
             process.note_trouble("")
             log.info("cell done", cell_id=cell_id)
+            process.own_disk.tidy_if_due()
 
 
 @shared_task(name=DISPATCH_TASK)

@@ -59,8 +59,9 @@ def get_artifact(
     artifact_id: Ident, query: Annotated[DownloadQuery, Query()], wired: Wired, request: Request
 ) -> Response:
     """A file, decompressed and under its name, or as it is kept; parts of it by Range."""
-    artifact = wired.artifacts.get(artifact_id).artifact
-    place = wired.artifact_files.place_of(artifact)
+    record = wired.artifacts.get(artifact_id)
+    artifact = record.artifact
+    place = wired.artifact_files.place_of(artifact, record.vantage)
     as_kept = query.compressed and bool(artifact.encoding)
     etag = f'"{artifact.sha256}{".gz" if as_kept else ""}"'
     headers = {"ETag": etag, "Cache-Control": "private, max-age=3600", "X-Content-Type-Options": "nosniff"}
@@ -71,7 +72,7 @@ def get_artifact(
         suffix, media_type = (".gz", "application/gzip") if as_kept else ("", artifact.kind.media_type)
         return FileResponse(place, filename=artifact.file_name + suffix, media_type=media_type, headers=headers)
     unpacked = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the response that holds it
-    with wired.artifact_files.open(artifact) as packed:
+    with wired.artifact_files.open(artifact, record.vantage) as packed:
         shutil.copyfileobj(packed, unpacked, 1 << 20)
     unpacked.flush()
     return _HeldFile(unpacked, filename=artifact.file_name, media_type=artifact.kind.media_type, headers=headers)

@@ -46,6 +46,7 @@ class ArtifactOut(Output):
     profile: str
     client: str
     round: int
+    vantage: str = Field(description="Where it was measured; the file is on that vantage's disk.")
     kind: ArtifactKind
     file_name: str
     media_type: str
@@ -68,6 +69,7 @@ class ArtifactOut(Output):
             profile=record.profile_name,
             client=record.client_id,
             round=record.round_index,
+            vantage=record.vantage,
             kind=artifact.kind,
             file_name=artifact.file_name,
             media_type=artifact.kind.media_type,

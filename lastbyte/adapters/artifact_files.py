@@ -68,26 +68,27 @@ class ArtifactFiles:
             return dropped(kind, file_name, f"It can't be written: {exc.strerror or exc}.")
         return Artifact(kind, file_name, location, "gzip", byte_size, raw_bytes, sha256)
 
-    def place_of(self, artifact: Artifact) -> Path:
-        """The file as it is kept; raises Gone saying why there is none."""
+    def place_of(self, artifact: Artifact, vantage: str) -> Path:
+        """The file as it is kept; raises Gone saying why there is none, or at which vantage it is."""
         if artifact.dropped_reason:
             raise Gone(f"{artifact.file_name} is not kept. {artifact.dropped_reason}")
         place = self._path(artifact.location)
         if not place.is_file():
             raise Gone(
-                f"{artifact.file_name} is not on this machine: look in LASTBYTE_ARTIFACTS_DIR where its worker ran."
+                f"{artifact.file_name} is not on this machine. Workers keep captures on their own disk: at the vantage "
+                f"{vantage!r} it is {artifact.location} in the folder of artifacts. How to fetch it: docs/vantages.md."
             )
         return place
 
-    def open(self, artifact: Artifact) -> BinaryIO:
+    def open(self, artifact: Artifact, vantage: str) -> BinaryIO:
         """The file, decompressed while it is read; raises Gone."""
-        place = self.place_of(artifact)
+        place = self.place_of(artifact, vantage)
         return cast("BinaryIO", gzip.open(place)) if artifact.encoding == "gzip" else place.open("rb")
 
-    def content(self, artifact: Artifact) -> bytes:
+    def content(self, artifact: Artifact, vantage: str) -> bytes:
         """The bytes, decompressed; raises Gone saying why there are none."""
         try:
-            with self.open(artifact) as stream:
+            with self.open(artifact, vantage) as stream:
                 return stream.read()
         except (OSError, EOFError, zlib.error) as exc:
             raise Gone(f"{artifact.file_name} can't be read: {exc}.") from exc

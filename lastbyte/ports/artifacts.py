@@ -59,6 +59,8 @@ class ArtifactRecord:
     profile_name: str
     client_id: str
     round_index: int
+    vantage: str
+    """Where it was measured, and so on whose disk the bytes are."""
     artifact: Artifact
     created_at: datetime
 
@@ -75,8 +77,8 @@ class ArtifactFilter:
 class ArtifactReader(Protocol):
     """Gives out files."""
 
-    def content(self, artifact: Artifact) -> bytes:
-        """The bytes, decompressed; raises Gone saying why there are none."""
+    def content(self, artifact: Artifact, vantage: str) -> bytes:
+        """The bytes, decompressed; raises Gone saying why there are none, or at which vantage they are."""
 
 
 class ArtifactStore(Protocol):

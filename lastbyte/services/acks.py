@@ -35,8 +35,8 @@ class Acks:
         self._store = store
 
         @lru_cache(maxsize=_KEPT_TRACES)
-        def trace_of(pcap: Artifact | None, key_log: Artifact | None, qlog: Artifact | None) -> AckTrace:
-            content = [None if item is None else files.content(item) for item in (pcap, key_log, qlog)]
+        def trace_of(vantage: str, pcap: Artifact | None, key_log: Artifact | None, qlog: Artifact | None) -> AckTrace:
+            content = [None if item is None else files.content(item, vantage) for item in (pcap, key_log, qlog)]
             return read(TraceFiles(*content))
 
         self._trace_of = trace_of
@@ -59,7 +59,8 @@ class Acks:
         left = [record.artifact for record in artifacts]
         try:
             kinds = (ArtifactKind.PCAP, ArtifactKind.KEYLOG, ArtifactKind.QLOG)
-            trace = self._trace_of(*(kept(left, kind) for kind in kinds))
+            vantage = artifacts[0].vantage if artifacts else ""
+            trace = self._trace_of(vantage, *(kept(left, kind) for kind in kinds))
         except TraceUnreadable as exc:
             problem = exc
         except Gone as exc:

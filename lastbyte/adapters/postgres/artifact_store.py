@@ -129,6 +129,7 @@ def _artifacts() -> Select[Any]:
             TrialRow.round_index,
             CellRow.endpoint_id,
             CellRow.profile_name,
+            CellRow.vantage,
         )
         .join(TrialRow, TrialRow.id == ArtifactRow.trial_id)
         .join(CellRow, CellRow.id == TrialRow.cell_id)
@@ -184,6 +185,7 @@ def _record(row: Row[Any]) -> ArtifactRecord:
         profile_name=row.profile_name,
         client_id=row.client_id,
         round_index=row.round_index,
+        vantage=row.vantage,
         artifact=Artifact(
             _KINDS.get(row.kind, ArtifactKind.OTHER),
             row.file_name,

@@ -106,7 +106,9 @@ def test_a_file_that_is_not_there_says_why(api: httpx.Client, campaign: str, fil
         file.unlink()
     away = api.get(f"/artifacts/{items[0]['id']}")
     assert away.status_code == 410
-    assert "LASTBYTE_ARTIFACTS_DIR" in away.json()["detail"]
+    assert items[0]["vantage"] == "local"
+    assert "vantage 'local'" in away.json()["detail"]
+    assert "vantage 'local'" in api.get(f"/trials/{items[0]['trial_id']}/acks").json()["problem"]["detail"]
     assert api.get("/artifacts/999999").status_code == 404
 
 

@@ -67,9 +67,9 @@ def test_rows_tell_the_trial_and_the_file(
     assert (first.cell_id, first.client_id, first.round_index) == (cell, H3, -1)
     assert first.artifact.raw_bytes == 5000
     assert first.artifact.byte_size < 100
-    assert files.content(first.artifact) == b"x" * 5000
+    assert files.content(first.artifact, first.vantage) == b"x" * 5000
     with pytest.raises(Gone, match="why"):
-        files.content(second.artifact)
+        files.content(second.artifact, second.vantage)
     assert (second.artifact.dropped_reason, second.artifact.location) == ("why", "")
     # the trial is planned, stored and shown, and enters no comparison
     assert campaigns.get(campaign_id).progress.trials_planned == 2 * 4

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 from datetime import datetime
+from typing import cast
 
 import pytest
 
 from lastbyte.domain.errors import StoreUnavailable
 from lastbyte.domain.trial import FailureKind, Trial
+from lastbyte.ports import ArtifactStore
 from tests.fakes.measuring import FakeStore, failing, plan
 from worker import durable_store
 from worker.durable_store import DurableCellStore
 from worker.lease import LeaseKeeper
+from worker.own_disk import OwnDisk
 
 TRIAL = Trial(1, "fake-h2", 0, failing(FailureKind.TIMEOUT))
 
@@ -86,3 +90,36 @@ def test_a_lost_lease_is_told_once_and_renewing_ends() -> None:
         assert done.wait(5)
     assert lost == [True]
     assert answers == [False]
+
+
+class Folder:
+    """What a sweep was told to keep, each time."""
+
+    def __init__(self) -> None:
+        self.sweeps: list[set[str]] = []
+
+    def sweep(self, named: Collection[str]) -> int:
+        self.sweeps.append(set(named))
+        return 1
+
+
+class Rows:
+    """A database that may be away."""
+
+    away = False
+
+    def locations(self) -> set[str]:
+        if self.away:
+            raise StoreUnavailable("the database is away")
+        return {"ab/abc.gz"}
+
+
+def test_a_workers_own_disk_is_tidied_once_an_hour_and_trouble_waits() -> None:
+    now, folder, rows = [0.0], Folder(), Rows()
+    disk = OwnDisk(cast("ArtifactStore", rows), folder, clock=lambda: now[0])
+    assert [disk.tidy_if_due(), disk.tidy_if_due()] == [1, 0]
+    rows.away, now[0] = True, 3600.0
+    assert disk.tidy_if_due() == 0
+    rows.away, now[0] = False, 7200.0
+    assert disk.tidy_if_due() == 1
+    assert folder.sweeps == [{"ab/abc.gz"}] * 2
