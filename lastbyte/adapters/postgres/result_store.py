@@ -64,7 +64,8 @@ class PostgresResultStore:
         ident = UUID(campaign_id)
         with transaction(self._engine) as connection:
             rows, following = trial_pages.page(connection, ident, which, limit, cursor, order, descending=descending)
-            total = trial_pages.count(connection, ident, which)
+            whole = cursor is None and following is None
+            total = len(rows) if whole else trial_pages.count(connection, ident, which)
         return Slice(tuple(trial_record(row) for row in rows), total, following)
 
     def all_trials(self, campaign_id: str, which: TrialFilter | None = None) -> Iterator[TrialRecord]:
