@@ -28,8 +28,9 @@ from lastbyte.ports import CellProof, RttProbe
 from lastbyte.wiring import clients
 
 ENDPOINTS, PROFILES, ROUNDS = 25, 10, 20
+ARMS = ("curl-quiche-h2", "curl-quiche-h3")
 CELLS = ENDPOINTS * PROFILES
-TRIALS = CELLS * ROUNDS * 2
+TRIALS = CELLS * ROUNDS * len(ARMS)
 NAMESPACE = UUID("2f2bd1c2-6a3f-4b58-9d0a-7a3c55d0f5a1")
 
 _KINDS = 64
@@ -59,7 +60,7 @@ def fill(engine: Engine, campaigns: int, nights: int | None = None) -> int:
 
     ``nights``: how many share the year, when they are added bit by bit.
     """
-    arms = [client for client in clients() if client.program == "curl-quiche"]
+    arms = [client for client in clients() if client.id in ARMS]
     places, shapes = endpoints(), profiles()
     PostgresCatalogue(engine).sync(places, shapes, arms)
     kinds = [_kind(arms, random.Random(number)) for number in range(_KINDS)]  # noqa: S311 - made-up times
@@ -165,10 +166,10 @@ def _cells(plan: _Plan, ident: UUID, ids: list[int], night: datetime) -> Iterato
             endpoints[endpoint.id],
             profiles[profile.name],
             "done",
-            ROUNDS * 2,
-            ROUNDS * 2,
+            ROUNDS * len(ARMS),
+            ROUNDS * len(ARMS),
             60.0,
-            ROUNDS * 2 + 1,
+            ROUNDS * len(ARMS) + 1,
             proof_json,
             night,
             night,

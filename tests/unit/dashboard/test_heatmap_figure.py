@@ -7,7 +7,7 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 
-from dashboard.figures.grid import DELAY, LOSS, RATE, TIME, all_cells, best_axis, off_grid, panels
+from dashboard.figures.grid import DELAY, LOSS, RATE, TIME, Panel, all_cells, best_axis, off_grid, panels
 from dashboard.figures.heatmap import CELL_PX, WIDE_CELL_PX, Look, heatmap_figure
 from dashboard.figures.palette import CLIP_PCT, DARK, LIGHT, Palette, contrast, diverging, legible_on, muted_diverging
 from dashboard.links import cell_href
@@ -15,9 +15,14 @@ from dashboard.merge import labelled, merged
 from tests.unit.dashboard.samples import arm, campaign, cell, heatmap
 
 
+def checked(panel: Panel, look: Look | None = None) -> go.Figure:
+    """The figure as Plotly checks it: a property or value that it does not know is an error."""
+    return go.Figure(heatmap_figure(panel, look or Look()))
+
+
 def figure_of(*cells: dict[str, Any], axis: Any = LOSS) -> go.Figure:
     (panel,) = panels(heatmap(*cells), axis)
-    return heatmap_figure(panel)
+    return checked(panel)
 
 
 def trace(figure: go.Figure, name: str) -> Any:
@@ -251,7 +256,7 @@ def paper(value: float | None, label: str | None, limit: float = 20.0) -> dict[s
 
 def test_a_paper_mode_draws_the_papers_number_and_limits() -> None:
     (panel,) = panels(heatmap(cell(verdict="inconclusive", paper=paper(7.0, "7.0"))), LOSS)
-    figure = heatmap_figure(panel, Look(mode="yu2020"))
+    figure = checked(panel, Look(mode="yu2020"))
     colours = trace(figure, "established")
     assert colours.z[0][0] == 7.0
     assert (colours.zmin, colours.zmax) == (-20.0, 20.0)
@@ -263,7 +268,7 @@ def test_a_paper_mode_prints_nothing_where_the_paper_does_and_keeps_unproven() -
     (panel,) = panels(
         heatmap(cell(paper=paper(2.0, None, 25.0)), cell(size="1MB", verdict="unproven", paper=paper(9.0, "9.0"))), LOSS
     )
-    figure = heatmap_figure(panel, Look(mode="yu2021"))
+    figure = checked(panel, Look(mode="yu2021"))
     assert "%" not in words(figure)
     assert "! unproven" in words(figure)
     assert len(trace(figure, "hatch unproven").x) > 0
@@ -273,7 +278,7 @@ def test_a_square_leads_to_its_cell() -> None:
     data = labelled(campaign(), heatmap(cell(cell_id=7)))
     (panel,) = panels(data, LOSS)
     look = Look(href=lambda found: cell_href(found, data))
-    (href,) = trace(heatmap_figure(panel, look), "established").customdata[0]
+    (href,) = trace(checked(panel, look), "established").customdata[0]
     assert href == f"/campaigns/{campaign()['id']}/cells/7?baseline=curl-quiche-h2&candidate=curl-quiche-h3"
 
 
