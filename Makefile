@@ -37,7 +37,7 @@ test-compose: ## docker-compose.yml on a real engine: up, browser, four workers,
 
 fuzz: ## 10,000 made-up requests, alone and in sequences, against a real API; FUZZ_SEED=7 for others
 	@scripts/bootstrap --tests
-	FUZZ_CASES=10000 $(BIN)/pytest -s tests/integration/api/test_openapi.py --timeout 3600 $(PYTEST_ARGS)
+	FUZZ_CASES=10000 $(BIN)/pytest tests/integration/api/test_openapi.py --timeout 3600 $(PYTEST_ARGS)
 
 bench: ## speed and fidelity, as ratios against a baseline of the same run
 	@scripts/bootstrap

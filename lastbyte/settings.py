@@ -86,6 +86,15 @@ class Settings(BaseSettings):
     cell_limit_s: float = Field(
         default=3600.0, gt=0, description="A worker hands a cell back after so long; it goes on with it later."
     )
+    cell_grace_s: float = Field(
+        default=60.0, gt=0, description="A process still stuck so long after that and its longest trial is killed."
+    )
+    lease_s: float = Field(
+        default=20.0,
+        ge=1,
+        le=60,
+        description="A worker that is silent for so long has lost its cell to others; it renews four times as often.",
+    )
     trial_retention_days: int = Field(
         default=0, ge=0, description="Trials are dropped by the month, so many days after it ended; 0: never."
     )

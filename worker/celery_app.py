@@ -6,6 +6,8 @@ nothing (the dispatcher sends it again) and a doubled one finds its cell taken o
 
 from __future__ import annotations
 
+import socket
+
 from celery import Celery
 
 from lastbyte.adapters.celery_queue import MEASURE_TASK
@@ -39,9 +41,15 @@ TIDY_EVERY_S = 3600.0
 VISIBILITY_TIMEOUT_S = 6 * 3600
 """Above the longest cell, or the broker would hand a running cell out again."""
 
+BROKER_SILENT_S = 25
+"""A broker that answers nothing for so long is gone, and is connected to anew; the kernel's default is hours."""
 
-HARD_LIMIT_AFTER_S = 60.0
-"""A process that is still stuck so long after its limit and its longest trial is killed; its cell counts a crash."""
+_KEEPALIVE = {
+    socket.TCP_KEEPIDLE: 10,
+    socket.TCP_KEEPINTVL: 5,
+    socket.TCP_KEEPCNT: 3,
+    socket.TCP_USER_TIMEOUT: BROKER_SILENT_S * 1000,
+}
 
 
 def create_celery(settings: Settings) -> Celery:
@@ -56,6 +64,7 @@ def create_celery(settings: Settings) -> Celery:
             "unacked_restore_interval": 2,
             "unacked_restore_throttle": 1,
             "socket_keepalive": True,
+            "socket_keepalive_options": _KEEPALIVE,
         },
         worker_cancel_long_running_tasks_on_connection_loss=False,
         task_acks_late=True,
@@ -65,13 +74,15 @@ def create_celery(settings: Settings) -> Celery:
         task_annotations={
             MEASURE_TASK: {
                 "soft_time_limit": settings.cell_limit_s,  # the cell is handed back
-                "time_limit": settings.cell_limit_s + settings.trial_timeout_s + HARD_LIMIT_AFTER_S,  # kill -9
+                # kill -9 of a process that is stuck: its cell counts a crash
+                "time_limit": settings.cell_limit_s + settings.trial_timeout_s + settings.cell_grace_s,
             }
         },
         worker_send_task_events=False,
         worker_hijack_root_logger=False,
         task_default_queue=CONTROL_QUEUE,
         timezone="UTC",
+        beat_scheduler="worker.steady_beat:SteadyScheduler",
         beat_schedule={
             "dispatch": {"task": DISPATCH_TASK, "schedule": DISPATCH_EVERY_S, "options": {"expires": 10}},
             "partitions": {"task": PARTITIONS_TASK, "schedule": PARTITIONS_EVERY_S, "options": {"expires": 600}},

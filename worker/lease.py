@@ -9,17 +9,13 @@ from typing import Self
 
 import structlog
 
-LEASE_S = 20.0
-"""A worker that is silent for this long has lost its cell, in seconds by the database's clock."""
-RENEW_EVERY_S = 5.0
-
 log = structlog.get_logger()
 
 
 class LeaseKeeper:
     """Renews a lease from a thread of its own while the block runs; calls ``on_lost`` once when it was taken."""
 
-    def __init__(self, renew: Callable[[], bool], on_lost: Callable[[], None], every_s: float = RENEW_EVERY_S) -> None:
+    def __init__(self, renew: Callable[[], bool], on_lost: Callable[[], None], every_s: float) -> None:
         self._renew = renew
         self._on_lost = on_lost
         self._every_s = every_s

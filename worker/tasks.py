@@ -12,11 +12,13 @@ from lastbyte.services.measure_cell import measure_cell
 from lastbyte.settings import settings, var_dir
 from worker.celery_app import DISPATCH_TASK, MEASURE_TASK, PARTITIONS_TASK, SCHEDULES_TASK, TIDY_TASK
 from worker.heartbeat import touch
-from worker.lease import LEASE_S, LeaseKeeper
+from worker.lease import LeaseKeeper
 from worker.process import dispatcher_ports, measuring_process, schedules, tidying, trial_partitions
 
 log = structlog.get_logger()
 
+RENEWALS = 4
+"""How often a lease is renewed in its time; three in a row may fail."""
 PAUSE_AFTER_TROUBLE_S = 5.0
 """A cell that could not be measured comes back by the dispatcher; the pause keeps that from spinning."""
 
@@ -28,14 +30,15 @@ def measure_cell_task(cell_id: int, **_later: object) -> None:
     Arguments that a later version may send are passed over: what counts is in the database.
     """
     process = measuring_process()
+    lease_s = settings().lease_s
     bench = process.begin_cell()
 
     def renew() -> bool:
-        return process.store.extend_lease(cell_id, process.worker_id, LEASE_S)
+        return process.store.extend_lease(cell_id, process.worker_id, lease_s)
 
     try:
-        with process.measuring(cell_id), LeaseKeeper(renew, on_lost=process.interrupt):
-            done = measure_cell(cell_id, process.worker_id, process.store, bench, LEASE_S)
+        with process.measuring(cell_id), LeaseKeeper(renew, process.interrupt, lease_s / RENEWALS):
+            done = measure_cell(cell_id, process.worker_id, process.store, bench, lease_s)
     except Unavailable as exc:
         process.note_trouble(str(exc))
         log.warning("cell handed back", cell_id=cell_id, reason=str(exc))

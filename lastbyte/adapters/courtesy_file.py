@@ -1,7 +1,7 @@
 """Courtesy of ``lastbyte measure``: what was asked of hosts that are not ours today, in one file of this machine.
 
 It is the workers' daily budget (``lastbyte.adapters.postgres.courtesy``) without a database: counted per host and UTC
-day, before each request; two runs at the same time count together, by a lock on the file (flock(2)).
+day, before each request; two runs at the same time count together, by a lock on a file beside it (flock(2)).
 """
 
 from __future__ import annotations
@@ -77,36 +77,46 @@ class CourtesyFile:
 
     @contextmanager
     def _today(self) -> Iterator[dict[str, _Used]]:
-        """What all hosts have used today; written back when the block ends."""
+        """What all hosts have used today; written back when the block ends.
+
+        A new file takes the old one's place, so a crash or a full disk loses no count; the lock is a file of its own.
+        """
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            descriptor = os.open(self._file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as exc:
-            raise Unavailable(
-                f"Requests to {self._host} can't be counted: {self._file} can't be written ({exc.strerror}). "
-                "Make it writable, or name another cache folder by LASTBYTE_CACHE."
-            ) from exc
+            raise self._not_counted(exc) from exc
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             today = self._now().date().isoformat()
-            hosts = _read(os.pread(descriptor, 1 << 20, 0), today)
+            hosts = _read(self._file, today)
             yield hosts
             document = {"day": today, "hosts": {n: [u.requests, u.bytes, u.last_at] for n, u in hosts.items()}}
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, json.dumps(document).encode(), 0)
+            new = self._file.with_suffix(".new")
+            try:
+                new.write_text(json.dumps(document), encoding="utf-8")
+                new.replace(self._file)
+            except OSError as exc:
+                raise self._not_counted(exc) from exc
         finally:
             os.close(descriptor)
 
+    def _not_counted(self, exc: OSError) -> Unavailable:
+        return Unavailable(
+            f"Requests to {self._host} can't be counted: {self._file} can't be written ({exc.strerror}). "
+            "Make it writable, or name another cache folder by LASTBYTE_CACHE."
+        )
 
-def _read(data: bytes, today: str) -> dict[str, _Used]:
+
+def _read(file: Path, today: str) -> dict[str, _Used]:
     """The file's counts; none of another day, and none when it is broken."""
     try:
-        document = json.loads(data)
+        document = json.loads(file.read_bytes())
         if document["day"] != today:
             return {}
         return {
             str(host): _Used(int(requests), int(used), float(at))
             for host, (requests, used, at) in document["hosts"].items()
         }
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
         return {}

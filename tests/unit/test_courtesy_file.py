@@ -45,6 +45,22 @@ def test_a_broken_file_counts_as_empty(tmp_path: Path, text: str) -> None:
     assert not CourtesyFile("a.test", CourtesyBudget(1), file, lambda: NOON).reserve().granted
 
 
+def test_a_disk_that_is_full_loses_no_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, budget = tmp_path / "courtesy.json", CourtesyBudget(2, 10**9, 0)
+    assert CourtesyFile("a.test", budget, file, lambda: NOON).reserve().granted
+
+    def full(path: Path, *_: object, **__: object) -> None:
+        path.touch()
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", full)
+        with pytest.raises(Unavailable, match="No space left on device"):
+            CourtesyFile("a.test", budget, file, lambda: NOON).reserve()
+    granted = [CourtesyFile("a.test", budget, file, lambda: NOON).reserve().granted for _ in range(2)]
+    assert granted == [True, False]
+
+
 def test_runs_at_the_same_time_lose_no_count(tmp_path: Path) -> None:
     file, budget = tmp_path / "courtesy.json", CourtesyBudget(1000, 10**9, 0)
     with ThreadPoolExecutor(8) as pool:

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 from sqlalchemy import Connection, Engine, func, insert, select, text, tuple_
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from lastbyte.adapters.postgres import campaign_actions, codec, paging
+from lastbyte.adapters.postgres import campaign_actions, codec, leases, paging
 from lastbyte.adapters.postgres.campaign_actions import campaign_uuid
 from lastbyte.adapters.postgres.campaign_records import campaign_rows, conditions, records
 from lastbyte.adapters.postgres.engine import transaction
@@ -27,7 +27,7 @@ _NEW_ENDPOINT = upsert(EndpointRow).on_conflict_do_nothing()
 _NEW_CLIENT = upsert(ClientRow).on_conflict_do_nothing()
 """For A/A arms, which no catalogue lists."""
 
-_DISPATCHABLE = text("""
+_DISPATCHABLE = text(f"""
     SELECT waiting.id, waiting.vantage, wanted.priority
       FROM (SELECT DISTINCT vantage FROM cells WHERE state IN ('pending', 'running')) AS open
            CROSS JOIN (VALUES ('high', 0), ('normal', 1), ('low', 2)) AS wanted (priority, place)
@@ -39,13 +39,13 @@ _DISPATCHABLE = text("""
                   AND campaigns.priority = wanted.priority
                   AND cells.state IN ('pending', 'running')
                   AND (cells.not_before IS NULL OR cells.not_before <= clock_timestamp())
-                  AND (cells.state = 'pending' OR cells.lease_until < clock_timestamp())
+                  AND (cells.state = 'pending' OR {leases.OVER})
                   AND (CAST(:campaign_id AS uuid) IS NULL OR cells.campaign_id = :campaign_id)
              ORDER BY cells.id
                 LIMIT :limit) AS waiting
      WHERE EXISTS (SELECT FROM campaigns WHERE state IN ('queued', 'running') AND priority = wanted.priority)
   ORDER BY wanted.place, waiting.id
-""")
+""")  # noqa: S608 - made of constants only
 
 
 class PostgresCampaignStore:

@@ -13,7 +13,7 @@ from uuid import UUID
 from sqlalchemy import Connection, Engine, bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 
-from lastbyte.adapters.postgres import codec, courtesy, quarantine, rollups
+from lastbyte.adapters.postgres import codec, courtesy, leases, quarantine, rollups
 from lastbyte.adapters.postgres.artifact_store import store_artifacts
 from lastbyte.adapters.postgres.engine import single_statement, transaction
 from lastbyte.domain.campaign import CampaignSpec
@@ -30,7 +30,7 @@ _LOCK_CAMPAIGN = text(
     "SELECT id, state FROM campaigns WHERE id = (SELECT campaign_id FROM cells WHERE id = :cell_id) FOR NO KEY UPDATE"
 )
 
-_CLAIM = text("""
+_CLAIM = text(f"""
     UPDATE cells
        SET state = 'running', lease_owner = :worker, waiting_for = NULL, not_before = NULL,
            lease_until = clock_timestamp() + make_interval(secs => :lease_s),
@@ -38,9 +38,9 @@ _CLAIM = text("""
      WHERE id = :cell_id
        AND (not_before IS NULL OR not_before <= clock_timestamp())
        AND (state = 'pending'
-            OR (state = 'running' AND (lease_owner = :worker OR lease_until < clock_timestamp())))
+            OR (state = 'running' AND (lease_owner = :worker OR {leases.OVER})))
  RETURNING endpoint, profile
-""")
+""")  # noqa: S608 - made of constants only
 
 _START_CAMPAIGN = text("""
     UPDATE campaigns SET state = 'running', started_at = coalesce(started_at, clock_timestamp())
@@ -85,7 +85,8 @@ _STORE_TRIAL = text(f"""
         UPDATE cells
            SET trials_done = trials_done + 1, version = version + 1,
                trials_failed = trials_failed + (inserted.outcome <> 'ok')::int,
-               busy_s = busy_s + extract(epoch FROM clock_timestamp() - coalesce(progress_at, clock_timestamp())),
+               busy_s = busy_s
+                        + greatest(0, extract(epoch FROM clock_timestamp() - coalesce(progress_at, clock_timestamp()))),
                progress_at = clock_timestamp(), crashes = 0
           FROM inserted
          WHERE cells.id = inserted.cell_id

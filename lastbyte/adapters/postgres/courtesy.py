@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, text
 
+from lastbyte.adapters.postgres import leases
 from lastbyte.domain.courtesy import GRANTED, BudgetChange, CourtesyBudget, Permission
 
 BUSY_FOR_S = 2.0
@@ -24,10 +25,10 @@ _HOST = text("""
 
 _LOCK_HOST = text("SELECT pg_advisory_xact_lock(hashtextextended('lastbyte host ' || :host, 0))")
 
-_TAKEN = text("""
+_TAKEN = text(f"""
     SELECT EXISTS (SELECT FROM cells
-                    WHERE host = :host AND state = 'running' AND id <> :cell_id AND lease_until >= clock_timestamp())
-""")
+                    WHERE host = :host AND state = 'running' AND id <> :cell_id AND NOT {leases.OVER})
+""")  # noqa: S608 - made of constants only
 
 _USED_UP = text("""
     SELECT requests, bytes, (day + 1)::timestamp AT TIME ZONE 'UTC' AS tomorrow
@@ -36,13 +37,13 @@ _USED_UP = text("""
        AND (requests >= :requests_per_day OR bytes >= :bytes_per_day)
 """)
 
-_POSTPONE = text("""
+_POSTPONE = text(f"""
     UPDATE cells
        SET waiting_for = :reason,
            not_before = coalesce(CAST(:not_before AS timestamptz),
                                  clock_timestamp() + make_interval(secs => :wait_s))
-     WHERE id = :cell_id AND (state = 'pending' OR (state = 'running' AND lease_until < clock_timestamp()))
-""")
+     WHERE id = :cell_id AND (state = 'pending' OR (state = 'running' AND {leases.OVER}))
+""")  # noqa: S608 - made of constants only
 
 _HELD = text("""
     SELECT host, requests_per_day, bytes_per_day, min_gap_s
@@ -58,7 +59,8 @@ _RESERVE = text("""
            bytes = CASE WHEN used.day = excluded.day THEN used.bytes ELSE 0 END,
            day = excluded.day
      WHERE used.day <> excluded.day OR (used.requests < :requests_per_day AND used.bytes < :bytes_per_day)
- RETURNING coalesce(extract(epoch FROM used.last_at + make_interval(secs => :min_gap_s) - clock_timestamp()), 0)
+ RETURNING least(coalesce(extract(epoch FROM used.last_at + make_interval(secs => :min_gap_s) - clock_timestamp()), 0),
+                 :min_gap_s)
 """)
 
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, text
 
+from lastbyte.adapters.postgres import leases
+
 MOST_CRASHES = 3
 
-_TAKEN_OVER = text("""
+_TAKEN_OVER = text(f"""
     UPDATE cells
        SET crashes = crashes + 1,
            crash_reason = format('worker %s went away while measuring it, last heard of before %s',
                                  lease_owner, to_char(lease_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
-     WHERE id = :cell_id AND state = 'running' AND lease_until < clock_timestamp() AND lease_owner <> :worker
+     WHERE id = :cell_id AND state = 'running' AND lease_owner <> :worker AND {leases.OVER}
  RETURNING crashes
-""")
+""")  # noqa: S608 - made of constants only
 
 _FAILED = text("""
     UPDATE cells SET crashes = crashes + 1, crash_reason = :reason
