@@ -125,6 +125,9 @@ async def answer_of(request: Request, exc: Exception) -> Response:
             return invalid(request, [_item(exc)])
         case InvalidInputs():
             return invalid(request, [_item(fault) for fault in exc.faults[:MAX_ERRORS]])
+        case Forbidden() if exc.field:
+            item = FieldProblem(field=exc.field, message=_readable(exc.message), remedy=_readable(exc.remedy))
+            return problem(request, HTTPStatus.FORBIDDEN, "forbidden", str(exc), [item])
         case NotFound() | Gone() | Conflict() | Forbidden():
             status, kind = _PLAIN[type(exc)]
             return problem(request, status, kind, str(exc))

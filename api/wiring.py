@@ -61,6 +61,7 @@ def wire(settings: Settings) -> Container:
     endpoints = [*testbed_endpoints(), *load_endpoints(settings.endpoints_file)]
     profiles = list(load_profiles().values())
     clients = load_clients()
+    rule = AddressRule.parse(settings.allowed_networks)
     engine = make_engine(settings.database_url, "lastbyte api")
     catalogue = PostgresCatalogue(engine)
     vantages = PostgresVantageStore(engine)
@@ -101,9 +102,7 @@ def wire(settings: Settings) -> Container:
         schedules=Schedules(schedule_store, campaigns),
         gauges=PostgresGauges(engine),
         check_schema=partial(check_schema, engine),
-        guard=Guard(
-            catalogue, HostResolver(timeout_s=GUARD_TIMEOUT_S, rule=AddressRule.parse(settings.allowed_networks))
-        ),
+        guard=Guard(catalogue, HostResolver(timeout_s=GUARD_TIMEOUT_S, rule=rule), rule),
         doorkeeper=Doorkeeper(PostgresKeyStore(engine), settings.api_key.get_secret_value()),
         rate_limits=RateLimits(settings.broker_url),
         artifacts=artifacts,

@@ -72,5 +72,6 @@ def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
             if httpx.get(url).status_code == httpx.codes.OK:
                 return
         except httpx.HTTPError:
-            time.sleep(0.1)
+            pass
+        time.sleep(0.1)
     raise RuntimeError(f"{url} did not answer within {_START_LIMIT_S:g} s")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response, status
 
+from api.access import Called, may_use_any_port
 from api.container import Wired
 from api.routes.problems import CONFLICT, INVALID, NOT_FOUND, TOO_LARGE
 from api.schemas.budgets import BudgetOut, EndpointBudgetOut
@@ -29,9 +30,13 @@ ProfileName = Annotated[str, Path(max_length=64, pattern=PRINTABLE)]
 
 
 @router.post("/endpoints", status_code=status.HTTP_201_CREATED, responses={**CONFLICT, **INVALID, **TOO_LARGE})
-def create_endpoint(body: EndpointIn, wired: Wired, request: Request, response: Response) -> EndpointOut:
+def create_endpoint(
+    body: EndpointIn, wired: Wired, caller: Called, request: Request, response: Response
+) -> EndpointOut:
     """Add a URL to the catalogue. It stays when the catalogue's files are read anew."""
-    wired.editor.add_endpoint(body.to_endpoint(body.id), body.budget.to_change())
+    endpoint = body.to_endpoint(body.id)
+    wired.guard.check_listing(endpoint, any_port=may_use_any_port(caller))
+    wired.editor.add_endpoint(endpoint, body.budget.to_change())
     response.headers["Location"] = request.app.url_path_for("get_endpoint", endpoint_id=body.id)
     return EndpointOut.of_entry(wired.editor.entry(body.id))
 
@@ -43,9 +48,11 @@ def get_endpoint(endpoint_id: EndpointId, wired: Wired) -> EndpointOut:
 
 
 @router.put("/endpoints/{endpoint_id}", responses={**NOT_FOUND, **INVALID, **TOO_LARGE})
-def change_endpoint(endpoint_id: EndpointId, body: EndpointChangeIn, wired: Wired) -> EndpointOut:
+def change_endpoint(endpoint_id: EndpointId, body: EndpointChangeIn, wired: Wired, caller: Called) -> EndpointOut:
     """Change an endpoint, also one that comes from a file. Campaigns keep the one they were planned with."""
-    wired.editor.change_endpoint(body.to_endpoint(endpoint_id), body.budget.to_change())
+    endpoint = body.to_endpoint(endpoint_id)
+    wired.guard.check_listing(endpoint, any_port=may_use_any_port(caller))
+    wired.editor.change_endpoint(endpoint, body.budget.to_change())
     return EndpointOut.of_entry(wired.editor.entry(endpoint_id))
 
 

@@ -6,9 +6,12 @@ The lists are IANA's registries of special-purpose addresses (RFC 6890 and its u
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from socket import inet_aton, inet_ntoa
 
 from lastbyte.domain.errors import InvalidInput
 
@@ -51,6 +54,8 @@ _V6 = {
 }
 _REFUSED: tuple[tuple[Network, str], ...] = tuple((ip_network(net), why) for net, why in {**_V4, **_V6}.items())
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
+_LOCAL_NAME = re.compile(r"(.+\.)?localhost\.?", re.IGNORECASE)
+_OLD_IPV4 = re.compile(r"(0x[0-9a-f]*|[0-9]+)(\.(0x[0-9a-f]*|[0-9]+)){0,3}", re.IGNORECASE)
 
 
 def why_inside(address: str) -> str:
@@ -70,6 +75,22 @@ def why_inside(address: str) -> str:
             return why
     if isinstance(found, IPv6Address) and found not in _GLOBAL_UNICAST:
         return "not a global unicast address"
+    return ""
+
+
+def literal_address(host: str) -> str:
+    """The address that ``host`` writes out, also in the old ways that resolvers still read; empty for a name.
+
+    >>> literal_address("127.1"), literal_address("0x7f000001"), literal_address("::1"), literal_address("a.b")
+    ('127.0.0.1', '127.0.0.1', '::1', '')
+    """
+    if _LOCAL_NAME.fullmatch(host):
+        return "127.0.0.1"  # RFC 6761, 6.3: never asked of the DNS
+    with suppress(ValueError):
+        return str(ip_address(host))
+    if _OLD_IPV4.fullmatch(host):
+        with suppress(OSError):
+            return inet_ntoa(inet_aton(host))
     return ""
 
 

@@ -130,7 +130,13 @@ class AddressRefused(ResolutionFailed):
 
 
 class Forbidden(LastbyteError):
-    """The caller's key does not allow this."""
+    """The caller's key does not allow this; ``field`` names what asked for it, where one did."""
+
+    def __init__(self, message: str, field: str = "", remedy: str = "") -> None:
+        super().__init__(f"{field}: {message} {remedy}".strip() if field else message)
+        self.field = field
+        self.message = message
+        self.remedy = remedy
 
 
 class StoreUnavailable(Unavailable):

@@ -95,6 +95,8 @@ def test_other_ports_need_admin_and_inside_addresses_are_refused(guarded_url: st
     other_port = {**CAMPAIGN, "endpoints": ["https://no-such-host.invalid:8443/x"]}
     refused = ask(f"{guarded_url}/campaigns", maker, "POST", json=other_port)
     assert (refused.status_code, "port 8443" in refused.json()["detail"]) == (403, True)
+    (fault,) = refused.json()["errors"]
+    assert (fault["field"], "admin" in fault["remedy"]) == ("endpoints.0", True)
     assert ask(f"{guarded_url}/campaigns", OWN_KEY, "POST", json=other_port).status_code == 201
     schedule = {"name": "s", "cron": "0 3 * * *", "template": other_port, "enabled": False}
     assert ask(f"{guarded_url}/schedules", maker, "POST", json=schedule).status_code == 403

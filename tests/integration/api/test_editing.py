@@ -35,6 +35,8 @@ def test_an_endpoint_of_ones_own_survives_a_sync(api: httpx.Client, engine: Engi
     assert names(api, "endpoints", "id") == [theirs, *(e.id for e in ENDPOINTS[2:]), "mine"]
     assert api.get(f"/endpoints/{theirs}").json()["size_label"] == "small"
     assert api.get(f"/endpoints/{ENDPOINTS[1].id}").status_code == 404
+    inside = api.put(f"/endpoints/{theirs}", json={"url": "https://[::1]/x"})
+    assert (inside.status_code, inside.json()["errors"][0]["field"]) == (422, "url")
     assert create(api, endpoints=["mine"])["cells_planned"] == 2
     api.delete("/endpoints/mine")
     assert api.delete("/endpoints/mine").status_code == 404
@@ -50,6 +52,8 @@ def test_an_endpoint_of_ones_own_survives_a_sync(api: httpx.Client, engine: Engi
         ({"expected_bytes": 0}, "expected_bytes"),
         ({"budget": {"requests_per_day": -1}}, "budget.requests_per_day"),
         ({"colour": "red"}, "colour"),
+        ({"url": "https://169.254.169.254/latest"}, "url"),
+        ({"url": "https://127.1:8443/x"}, "url"),
     ],
 )
 def test_endpoints_that_are_none(api: httpx.Client, changes: dict[str, Any], field: str) -> None:
