@@ -1,7 +1,8 @@
 """``Idempotency-Key`` on POST: the same key with the same request gives the first answer again, and creates nothing.
 
 The header is as in the IETF draft "The Idempotency-Key HTTP Header Field". Only answers of success are kept, for a
-day; a request that was refused may be mended and sent again with its key.
+day; a request that was refused may be mended and sent again with its key. What is created and its answer are stored in
+one transaction: whenever the process dies, the same request sent again creates once.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from http import HTTPStatus
 from typing import Protocol
 
+from anyio import CancelScope
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -47,17 +50,28 @@ class Known(Protocol):
         """Of the answer."""
 
 
+class Attempt(Protocol):
+    """A request with a key: what it creates is stored together with its answer, or not at all."""
+
+    @property
+    def known(self) -> Known | None:
+        """What came with the key before; None when it was free. With one there is nothing to keep."""
+
+    def joined(self) -> AbstractContextManager[None]:
+        """What stores change while the block runs is part of it."""
+
+    def keep(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        """Store the answer and what was created; raises StoreUnavailable, and then nothing is."""
+
+    def give_up(self) -> None:
+        """Store nothing, unless it was kept."""
+
+
 class Keys(Protocol):
     """Where keys and answers are kept."""
 
-    def take(self, scope: str, key: str, request_sha256: str) -> Known | None:
-        """None when the key was free and is now taken."""
-
-    def answer(self, scope: str, key: str, status: int, headers: dict[str, str], body: bytes) -> None:
-        """Keep the answer."""
-
-    def free(self, scope: str, key: str) -> None:
-        """Nothing was created."""
+    def attempt(self, scope: str, key: str, request_sha256: str) -> Attempt:
+        """Take the key. Raises StoreUnavailable."""
 
 
 class Idempotency:
@@ -86,38 +100,60 @@ class Idempotency:
         owner = hashlib.sha256(request.headers.get("authorization", "").encode()).hexdigest()[:16]
         digest = hashlib.sha256(str(request.url.path).encode() + b"\0" + scope["query_string"] + b"\0" + body)
         try:
-            known = await run_in_threadpool(self._keys.take, owner, key, digest.hexdigest())
+            attempt = await run_in_threadpool(self._keys.attempt, owner, key, digest.hexdigest())
         except StoreUnavailable as exc:
             await (await answer_of(request, exc))(scope, receive, send)
             return
-        if known is not None:
-            await _again(request, known, digest.hexdigest())(scope, receive, send)
+        if attempt.known is not None:
+            await _again(request, attempt.known, digest.hexdigest())(scope, receive, send)
             return
-        await self._first(scope, _replay(body, receive), send, owner, key)
+        await self._first(request, _replay(body, receive), send, attempt)
 
-    async def _first(self, scope: Scope, receive: Receive, send: Send, owner: str, key: str) -> None:
-        started: Message | None = None
-        parts: list[bytes] = []
-        done = False
+    async def _first(self, request: Request, receive: Receive, send: Send, attempt: Attempt) -> None:
+        """The answer is held back until it is stored: who repeats the request at once must find it."""
+        held: list[Message] = []
 
         async def watched(message: Message) -> None:
-            nonlocal started, done
-            if message["type"] == "http.response.start":
-                started = message
-            elif message["type"] == "http.response.body":
-                parts.append(message.get("body", b""))
-                if not message.get("more_body", False) and started is not None and 200 <= started["status"] < 300:
-                    headers = {k.decode(): v.decode("latin-1") for k, v in started["headers"] if k in _KEPT_HEADERS}
-                    # before the answer goes out: who repeats the request at once must find it
-                    await run_in_threadpool(self._keys.answer, owner, key, started["status"], headers, b"".join(parts))
-                    done = True
-            await send(message)
+            if message["type"] not in ("http.response.start", "http.response.body"):
+                await send(message)
+                return
+            held.append(message)
+            if message["type"] == "http.response.start" or message.get("more_body", False):
+                return
+            await _settle(attempt, held)
+            while held:
+                await send(held.pop(0))
 
         try:
-            await self._app(scope, receive, watched)
+            with attempt.joined():
+                await self._app(request.scope, receive, watched)
+        except _NotKept as exc:
+            await (await answer_of(request, exc.reason))(request.scope, receive, send)
         finally:
-            if not done:
-                await run_in_threadpool(self._keys.free, owner, key)
+            with CancelScope(shield=True):
+                await run_in_threadpool(attempt.give_up)
+
+
+class _NotKept(Exception):
+    """The answer could not be stored, so nothing was created."""
+
+    def __init__(self, reason: StoreUnavailable) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
+async def _settle(attempt: Attempt, answer: list[Message]) -> None:
+    """Success is kept; of anything else nothing is. Afterwards stores work by themselves again."""
+    start, *parts = answer
+    if not 200 <= start["status"] < 300:
+        await run_in_threadpool(attempt.give_up)
+        return
+    headers = {k.decode(): v.decode("latin-1") for k, v in start["headers"] if k in _KEPT_HEADERS}
+    body = b"".join(part.get("body", b"") for part in parts)
+    try:
+        await run_in_threadpool(attempt.keep, start["status"], headers, body)
+    except StoreUnavailable as exc:
+        raise _NotKept(exc) from exc
 
 
 def _again(request: Request, known: Known, digest: str) -> Response:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import httpx
 
-_START_LIMIT_S = 60.0
+_START_LIMIT_S = 180.0
 
 
 def free_port() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from psycopg.errors import UndefinedColumn, UndefinedTable
 from sqlalchemy import Connection, Engine, create_engine
@@ -67,15 +68,74 @@ def translated() -> Iterator[None]:
         raise
 
 
+class SharedTransaction:
+    """A transaction that all calls of stores within a context share: what they change is kept together or not at all.
+
+    One thread at a time may use it. Each method raises StoreUnavailable when the database can't be reached.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.connection: Connection | None = None
+        """None before the start and after the end; calls then have transactions of their own."""
+
+    def begin(self) -> Connection:
+        """Open it."""
+        with translated():
+            self.connection = self.engine.connect()
+            self.connection.begin()
+        return self.connection
+
+    @contextmanager
+    def joined(self) -> Iterator[None]:
+        """While the block runs, ``transaction`` and ``single_statement`` of this engine take part in it."""
+        token = _shared.set(self)
+        try:
+            yield
+        finally:
+            _shared.reset(token)
+
+    def commit(self) -> None:
+        """Keep everything. When this raises, nothing was kept, unless the connection broke just then."""
+        connection, self.connection = self.connection, None
+        if connection is not None:
+            with translated(), connection:
+                connection.commit()
+
+    def rollback(self) -> None:
+        """Keep nothing; does nothing after the end."""
+        connection, self.connection = self.connection, None
+        if connection is not None:
+            connection.close()
+
+
+_shared: ContextVar[SharedTransaction | None] = ContextVar("shared transaction", default=None)
+
+
 @contextmanager
 def transaction(engine: Engine) -> Iterator[Connection]:
-    """One transaction; StoreUnavailable when the database can't be reached."""
-    with translated(), engine.begin() as connection:
-        yield connection
+    """One transaction, or a savepoint of the shared one; StoreUnavailable when the database can't be reached."""
+    shared = _shared_connection(engine)
+    if shared is None:
+        with translated(), engine.begin() as connection:
+            yield connection
+    else:
+        with translated(), shared.begin_nested():
+            yield shared
 
 
 @contextmanager
 def single_statement(engine: Engine) -> Iterator[Connection]:
     """A connection in autocommit mode: a statement that is a transaction by itself needs one round trip."""
-    with translated(), engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        yield connection
+    shared = _shared_connection(engine)
+    if shared is None:
+        with translated(), engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            yield connection
+    else:
+        with translated(), shared.begin_nested():
+            yield shared
+
+
+def _shared_connection(engine: Engine) -> Connection | None:
+    shared = _shared.get()
+    return shared.connection if shared is not None and shared.engine is engine else None

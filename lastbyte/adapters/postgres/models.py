@@ -285,7 +285,7 @@ class IdempotencyKeyRow(Base):
     key: Mapped[str] = mapped_column(primary_key=True)
     request_sha256: Mapped[str]
     status: Mapped[int | None]
-    """NULL: it is not answered yet."""
+    """Never NULL now: it is stored with what was created. Older versions took the key first."""
     headers: Mapped[Json | None]
     body: Mapped[bytes | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
