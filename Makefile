@@ -28,8 +28,7 @@ check: .venv/bin/python ## format, lint, types, import contracts, unit tests; in
 
 test: ## everything that must hold: check, then integration, browser and kill -9 tests
 	@scripts/bootstrap --tests
-	@$(MAKE) --no-print-directory check
-	$(BIN)/pytest $(AGAIN) tests/integration tests/e2e tests/chaos $(PYTEST_ARGS)
+	@AGAIN="$(AGAIN)" scripts/test $(PYTEST_ARGS)
 
 test-compose: ## docker-compose.yml on a real engine: up, browser, four workers, kill, upgrade; skipped where none answers
 	@scripts/bootstrap --tests

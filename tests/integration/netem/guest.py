@@ -39,6 +39,7 @@ def run_pytest(folder: Path, arguments: Sequence[str], timeout_s: float, show: C
         "XTABLES_LIBDIR": str(next(iptables.root.glob("usr/lib/*-linux-gnu/xtables"))),
     }
     command = [sys.executable, "-m", "pytest", "-p", "pytest_timeout", "-p", "no:cacheprovider", "--color=no"]
+    command += ["-p", "pytest_rerunfailures", "--reruns", "1", "--reruns-delay", "1"]
     result = run_in_guest(folder, [*command, *arguments], timeout_s, show, modules=MODULES, environment=environment)
     summary = next((line for line in reversed(result.lines) if re.search(r"\d+ (passed|failed|error)", line)), "")
     return GuestTests(
