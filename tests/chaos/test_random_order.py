@@ -136,7 +136,7 @@ def test_whatever_breaks_in_whatever_order_the_campaign_ends_and_is_whole(stack:
     left = descendants(stack)
     assert sum(_name(process) == "curl" for process in left) == 0
     assert stack.stop() == 0
-    psutil.wait_procs(left, timeout=10)
+    psutil.wait_procs(left, timeout=60)
     alive = [p for p in left if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
     assert alive == [], f"seed {SEED}: processes outlived the system"
     assert [p for p in (stack.var / "run").glob("*.sock") if p.exists()] == [], "a socket was left"

@@ -50,7 +50,7 @@ def serving(settings: Settings, app_of: Callable[[Settings], FastAPI] | None = N
         yield f"http://127.0.0.1:{port}"
     finally:
         server.should_exit = True
-        thread.join(timeout=20)
+        thread.join(timeout=80)
 
 
 @pytest.fixture

@@ -185,7 +185,7 @@ def test_events_tell_of_progress_cells_and_the_end(
     assert [event["data"]["cell_id"] for event in seen if event["event"] == "cell"] == ended
     assert (seen[-1]["event"], seen[-1]["data"]["state"]) == ("end", "done")
     for thread in threads:
-        thread.join(timeout=20)
+        thread.join(timeout=80)
     for other in others:
         assert [e["data"]["cell_id"] for e in other if e["event"] == "cell"] == ended
     second = next(event for event in seen if event["event"] == "cell")

@@ -17,7 +17,7 @@ from tests.integration.api.conftest import serving
 from tests.integration.api.test_campaigns import BODY
 
 
-def eventually(probe: Callable[[], bool], within_s: float = 15) -> None:
+def eventually(probe: Callable[[], bool], within_s: float = 60) -> None:
     deadline = time.monotonic() + within_s
     while not probe():
         assert time.monotonic() < deadline, "it did not come back"

@@ -110,7 +110,7 @@ def test_ctrl_c_reports_what_was_measured_and_leaves_nothing(environment: dict[s
         clients |= {one.pid for one in psutil.Process(process.pid).children(recursive=True) if _is_curl(one)}
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=20)
+    output, _ = process.communicate(timeout=80)
     document = json.loads(output)
     assert process.returncode == 130
     assert document["interrupted"] is True

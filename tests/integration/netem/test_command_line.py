@@ -50,7 +50,7 @@ def test_exec_ended_by_a_signal_cleans_up(box_kind: str, run_root: Path) -> None
         assert process.stdout.readline() == b"up\n"
         children = descendants(process.pid)
         process.terminate()
-        assert process.wait(10) == 128 + signal.SIGTERM
+        assert process.wait(60) == 128 + signal.SIGTERM
     assert eventually(lambda: not survivors(children))
     assert list((run_root / "paths").iterdir()) == []
 

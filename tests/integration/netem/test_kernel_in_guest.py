@@ -16,7 +16,7 @@ TESTS = ("test_shaping.py", "test_conditions.py", "test_lifetime.py", "test_upli
 
 
 @pytest.mark.skipif("LASTBYTE_IN_GUEST" in os.environ, reason="this is the guest")
-@pytest.mark.timeout(570)
+@pytest.mark.timeout(1200)
 def test_the_kernel_box_in_a_guest(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     try:
         uml_box.find_kernel()
@@ -29,7 +29,7 @@ def test_the_kernel_box_in_a_guest(tmp_path: Path, capfd: pytest.CaptureFixture[
         with capfd.disabled():
             print(f"    guest: {line}", flush=True)
 
-    result = run_pytest(tmp_path, ["-q", "--durations=5", *files], 550, show)
+    result = run_pytest(tmp_path, ["-q", "--durations=5", *files], 1150, show)
     show(f"{result.passed} tests passed in the guest, {result.skipped} skipped, {result.elapsed_s:.0f} s in all")
     assert result.exit_code == 0, result.output
     assert result.passed >= 34

@@ -75,7 +75,7 @@ def test_a_killed_owner_takes_all_with_it(
     with Owner(box_kind, run_root, in_thread=in_thread) as owner:
         assert owner.children
         owner.process.send_signal(number)
-        owner.process.wait(10)
+        owner.process.wait(60)
         start = time.monotonic()
         assert eventually(lambda: not survivors(owner.children)), survivors(owner.children)
         assert eventually(lambda: leftovers(run_root) == [])

@@ -189,7 +189,7 @@ def test_the_internet_is_reached_under_the_hosts_address(
             far.ip(f"route add {client} via {gateway}")
             with pytest.raises(TimeoutError):
                 ask(far, client, 9, timeout_s=1)
-        process.communicate("\n", timeout=10)
+        process.communicate("\n", timeout=60)
         assert process.returncode == 0
     assert (links(host.prefix), firewall_rules(host.prefix), forwarding(host)) == before
 
@@ -217,11 +217,11 @@ def test_a_killed_owner_leaves_the_host_as_it_was(
     ):
         assert len(owned_rules(host.prefix)) == 4
         first.process.send_signal(number)
-        first.process.wait(10)
+        first.process.wait(60)
         assert eventually(lambda: len(owned_rules(host.prefix)) == 2)
         assert forwarding(host) != before[2]  # the other one still needs it
         second.process.send_signal(number)
-        second.process.wait(10)
+        second.process.wait(60)
         assert eventually(lambda: (links(host.prefix), firewall_rules(host.prefix), forwarding(host)) == before), (
             links(host.prefix),
             firewall_rules(host.prefix),

@@ -241,7 +241,7 @@ def test_cancel_finish_claim_and_store_at_once_never_deadlock(
         with ThreadPoolExecutor(len(numbers) + 1) as pool:
             tasks = [pool.submit(work, cell) for cell in numbers] + [pool.submit(stop)]
             for task in tasks:
-                task.result(timeout=20)
+                task.result(timeout=80)
         assert campaigns.get(campaign_id).state.is_over, turn
 
 
