@@ -59,6 +59,9 @@ _WHICH = f"Which: {', '.join(ALL)}. Default: all but {' and '.join(LONG)}."
 def main(
     names: Annotated[list[str] | None, typer.Argument(help=_WHICH)] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures to this file too.")] = None,
+    client: Annotated[
+        list[str] | None, typer.Option("--client", help="For capture: the clients or programs to check, if others.")
+    ] = None,
 ) -> None:
     """Measure what lastbyte costs and how true its link is, on this machine, now. Needs root; about 15 minutes."""
     unknown = [name for name in names or () if name not in ALL]
@@ -68,7 +71,7 @@ def main(
     figures = {}
     for name in names or BENCHES:
         typer.echo(f"\n== {name}")
-        figures[name] = ALL[name]()
+        figures[name] = capture.run(client) if client and name == "capture" else ALL[name]()
     if json_file is not None:
         json_file.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     missed = [

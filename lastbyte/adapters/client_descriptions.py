@@ -17,7 +17,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from lastbyte.adapters.client_output import FIGURES
+from lastbyte.adapters.client_output import FIGURES, JSON_FIGURES
 from lastbyte.adapters.command_line import (
     CA_ARGV,
     MEMORY_ARGV,
@@ -51,23 +51,34 @@ class DebianInstall(_Model):
     """Text that its version output must hold."""
 
 
-class Install(_Model):
-    """How ``lastbyte setup`` brings the program; a description without it names a program that is there already."""
+class SourceInstall(_Model):
+    """A program that is made from a folder beside the description."""
 
+    folder: Name
+    """A Go module with its go.sum; for Python, fetch.py and requirements.txt with a hash for each package."""
+
+
+class Install(_Model):
+    """How lastbyte brings the program; a description without it names a program that is there already."""
+
+    optional: bool = False
+    """True: only ``lastbyte clients install`` brings it. Else ``lastbyte setup`` does."""
     recipe: str | None = None
     """Name of a recipe in lastbyte.provision."""
     debian: DebianInstall | None = None
+    go: SourceInstall | None = None
+    python: SourceInstall | None = None
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
-        if (self.recipe is None) == (self.debian is None):
-            raise ValueError("give either recipe or debian")
+        if [self.recipe, self.debian, self.go, self.python].count(None) != 3:
+            raise ValueError("give one of recipe, debian, go and python")
         return self
 
 
 class _Timings(_Model):
     parser: Parser
-    unit: Literal["s", "ms", "us"] = "s"
+    unit: Literal["s", "ms", "us", "clock"] = "s"
     stream: Literal["stdout", "stderr", "both"] = "stdout"
     patterns: Words = ()
     fields: dict[str, str] = {}
@@ -86,7 +97,7 @@ class _Timings(_Model):
     @field_validator("fields")
     @classmethod
     def _known(cls, fields: dict[str, str]) -> dict[str, str]:
-        _check_figures(fields)
+        _check_figures(fields, JSON_FIGURES)
         return fields
 
     @model_validator(mode="after")
@@ -98,10 +109,10 @@ class _Timings(_Model):
         return self
 
 
-def _check_figures(names: Iterable[str]) -> None:
-    unknown = sorted(set(names) - FIGURES)
+def _check_figures(names: Iterable[str], known: frozenset[str] = FIGURES) -> None:
+    unknown = sorted(set(names) - known)
     if unknown:
-        raise ValueError(f"no figure is called {', '.join(unknown)}; known: {', '.join(sorted(FIGURES))}")
+        raise ValueError(f"no figure is called {', '.join(unknown)}; known: {', '.join(sorted(known))}")
 
 
 class _Variant(_Model):
@@ -199,6 +210,13 @@ class ClientDescription:
     executable: Words
     clients: tuple[Client, ...]
     install: Install | None = None
+    shipped: bool = False
+    """True for one that comes with lastbyte."""
+
+    @property
+    def optional(self) -> bool:
+        """True when nothing is amiss without it: it ships, and is brought only when someone asks for it."""
+        return self.install.optional if self.install else self.shipped
 
 
 def load_clients(folders: list[Path] | None = None) -> list[Client]:
@@ -207,26 +225,30 @@ def load_clients(folders: list[Path] | None = None) -> list[Client]:
 
 
 def load_descriptions(folders: list[Path] | None = None) -> list[ClientDescription]:
-    """Every description in ``folders`` (default: ``description_folders()``). Raises InvalidInput."""
+    """Every description in ``folders`` (default: ``description_folders()``), optional ones last.
+
+    One of the user's takes the place of an optional one that ships. Raises InvalidInput.
+    """
     found: dict[str, ClientDescription] = {}
     for folder in description_folders() if folders is None else folders:
         for file in sorted(folder.glob("*.toml")):
             description = read_description(file)
-            if description.program in found:
+            earlier = found.get(description.program)
+            if earlier is not None and not (earlier.shipped and earlier.optional):
                 raise InvalidInput(
                     f"{file}: program",
-                    f"{description.program!r} is described in {found[description.program].source} too.",
+                    f"{description.program!r} is described in {earlier.source} too.",
                     "Give one of them another name.",
                 )
             found[description.program] = description
-    return list(found.values())
+    return sorted(found.values(), key=lambda description: description.optional)
 
 
 def description_folders() -> list[Path]:
     """Where descriptions are looked for; a folder that is not there is passed over."""
     config = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     named = [Path(item).expanduser() for item in os.environ.get(FOLDERS_ENV, "").split(os.pathsep) if item]
-    return [Path(str(importlib.resources.files("clients"))), *named, config / "lastbyte/clients"]
+    return [_shipped_folder(), *named, config / "lastbyte/clients"]
 
 
 def read_description(file: Path) -> ClientDescription:
@@ -260,7 +282,12 @@ def read_description(file: Path) -> ClientDescription:
             ),
         ),
         install=document.install,
+        shipped=file.parent == _shipped_folder(),
     )
+
+
+def _shipped_folder() -> Path:
+    return Path(str(importlib.resources.files("clients")))
 
 
 def _client(document: _Document, protocol: Protocol, memory: Memory | None = None) -> Client:

@@ -13,10 +13,28 @@ from dataclasses import dataclass, field, replace
 
 from lastbyte.adapters.verbose_output import spoken
 from lastbyte.domain.client import Client, Parser
+from lastbyte.domain.tls import GroupSource, TlsDetails, group_name
 
 TIME_FIGURES = ("start", "handshake", "ttfb", "ttlb")
-FIGURES = frozenset({*TIME_FIGURES, "status", "http_version", "body_bytes", "remote_address"})
+FIGURES = frozenset(
+    {
+        *TIME_FIGURES,
+        "status",
+        "http_version",
+        "body_bytes",
+        "announced_bytes",
+        "remote_address",
+        "connections",
+        "tls_version",
+        "tls_cipher",
+        "tls_group",
+        "resumed",
+        "early_data",
+    }
+)
 """Names that a description may use as regular expression groups or JSON fields."""
+JSON_FIGURES = FIGURES | {"headers"}
+"""With ``headers``, an object of the response headers."""
 
 RESUMED_HEADER = "x-tls-resumed"
 """Response header in which the testbed says whether a TLS session was resumed."""
@@ -36,6 +54,8 @@ EDGE_HEADERS = (
 """Response headers that tell which edge server answered, what it offers, and what the request began with."""
 
 _TO_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
+_CLOCK = "clock"
+_DAY_S = 86_400
 _MAX_HEADER = 500
 
 
@@ -58,6 +78,12 @@ class Report:
     """New connections that the fetch took."""
     early_data_bytes: int | None = None
     """Bytes that left before the handshake was over and were accepted; negative: refused by the server."""
+    early_data: bool | None = None
+    """True when the request left as early data and was accepted; where the client says no number of bytes."""
+    resumed: bool | None = None
+    """True when the client says that its TLS session was resumed."""
+    tls: TlsDetails | None = None
+    """What the client says was agreed on."""
     error: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -71,12 +97,15 @@ def read_report(client: Client, stdout: str, stderr: str, elapsed_s: float) -> R
         case Parser.CURL_JSON:
             return _curl_report(spoken(stderr) if client.body else stdout)
         case Parser.JSON:
-            return _json_report(client, stdout)
+            return _json_report(client, _chosen(client.stream, stdout, stderr))
         case Parser.REGEX:
-            text = {"stdout": stdout, "stderr": stderr, "both": f"{stdout}\n{stderr}"}[client.stream]
-            return _figures_report(_searched(client.patterns, text), client.unit)
+            return _figures_report(_searched(client.patterns, _chosen(client.stream, stdout, stderr)), client.unit)
         case _:
             return Report(ttlb_s=elapsed_s)
+
+
+def _chosen(stream: str, stdout: str, stderr: str) -> str:
+    return {"stdout": stdout, "stderr": stderr, "both": f"{stdout}\n{stderr}"}[stream]
 
 
 def _curl_report(stdout: str) -> Report | None:
@@ -117,8 +146,12 @@ def _curl_report(stdout: str) -> Report | None:
         connections=_whole(figures.get("num_connects")),
         early_data_bytes=_whole(figures.get("tls_earlydata")),
         error=str(figures.get("errormsg") or ""),
-        headers={name: ", ".join(map(str, headers[name]))[:_MAX_HEADER] for name in EDGE_HEADERS if name in headers},
+        headers=_edge_headers({name: ", ".join(map(str, values)) for name, values in headers.items()}),
     )
+
+
+def _edge_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: headers[name][:_MAX_HEADER] for name in EDGE_HEADERS if name in headers}
 
 
 def _json_report(client: Client, stdout: str) -> Report | None:
@@ -126,7 +159,11 @@ def _json_report(client: Client, stdout: str) -> Report | None:
     if document is None:
         return None
     found = {name: _at(document, path) for name, path in client.timing_map.items()}
-    return _figures_report({k: str(v) for k, v in found.items() if v is not None}, client.unit)
+    headers = found.pop("headers", None)
+    report = _figures_report({k: str(v) for k, v in found.items() if v is not None}, client.unit)
+    if report is None or not isinstance(headers, dict):
+        return report
+    return replace(report, headers=_edge_headers({str(name).lower(): str(value) for name, value in headers.items()}))
 
 
 def _document(stdout: str) -> object:
@@ -168,9 +205,11 @@ def _searched(patterns: tuple[str, ...], text: str) -> dict[str, str]:
 def _figures_report(figures: Mapping[str, str], unit: str) -> Report | None:
     if "ttlb" not in figures:
         return replace(_rest(figures)) if figures else None
-    factor = _TO_SECONDS[unit]
-    times = {name: _number(figures.get(name)) for name in TIME_FIGURES}
-    scaled = {name: None if value is None else value * factor for name, value in times.items()}
+    if unit == _CLOCK:
+        scaled = _since_start({name: _time_of_day(figures.get(name, "")) for name in TIME_FIGURES})
+    else:
+        times = {name: _number(figures.get(name)) for name in TIME_FIGURES}
+        scaled = {name: None if value is None else value * _TO_SECONDS[unit] for name, value in times.items()}
     return replace(
         _rest(figures),
         start_s=scaled["start"] or 0.0,
@@ -180,14 +219,45 @@ def _figures_report(figures: Mapping[str, str], unit: str) -> Report | None:
     )
 
 
+def _time_of_day(said: str) -> float | None:
+    """Seconds since midnight of ``12:34:56.789012``."""
+    match = re.fullmatch(r"(\d{1,2}):(\d\d):(\d\d(?:\.\d+)?)", said)
+    return None if match is None else int(match[1]) * 3600 + int(match[2]) * 60 + float(match[3])
+
+
+def _since_start(times: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Times of day counted from the first of them; what is earlier than it came after midnight."""
+    start = times["start"]
+    if start is None:
+        return dict.fromkeys(times)  # a time of day alone says nothing
+    return {name: None if at is None else (at - start) % _DAY_S for name, at in times.items()}
+
+
 def _rest(figures: Mapping[str, str]) -> Report:
     version = figures.get("http_version", "").upper().removeprefix("HTTP/").removeprefix("H").removesuffix(".0")
     return Report(
         status=_whole(figures.get("status")),
         http_version=version or None,
         body_bytes=_whole(figures.get("body_bytes")),
+        announced_bytes=_whole(figures.get("announced_bytes")),
         remote_address=figures.get("remote_address") or None,
+        connections=_whole(figures.get("connections")),
+        resumed=_truth(figures.get("resumed")),
+        early_data=_truth(figures.get("early_data")),
+        tls=_tls(figures),
     )
+
+
+def _tls(figures: Mapping[str, str]) -> TlsDetails | None:
+    version, cipher, group = (figures.get(name) or None for name in ("tls_version", "tls_cipher", "tls_group"))
+    if not (version or cipher or group):
+        return None
+    source = GroupSource.CLIENT if group else GroupSource.UNKNOWN
+    return TlsDetails(version, cipher, group_name(group) if group else None, source)
+
+
+def _truth(said: str | None) -> bool | None:
+    return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get((said or "").lower())
 
 
 def _number(value: object) -> float | None:

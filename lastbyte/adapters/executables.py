@@ -92,7 +92,8 @@ class Executables:
         if launch is None:
             self._known.pop(client.executable, None)
             raise ClientUnavailable(
-                f"{client.program} is not installed (looked for {', '.join(client.executable)}). Run: lastbyte setup"
+                f"{client.program} is not installed (looked for {', '.join(client.executable)}). "
+                "`lastbyte doctor` tells how to get it."
             )
         known = _Known(launch, _signature(launch.files))
         self._known[client.executable] = known

@@ -48,11 +48,20 @@ CURL_EXIT_KINDS: dict[int, FailureKind] = {
 """What each exit code means when nothing says more; codes that are not here are ``unknown``."""
 
 _TEXT_KINDS = (
+    (
+        re.compile(r"connect(ion)? timed out|handshake (timed out|did not complete in time)", re.IGNORECASE),
+        FailureKind.CONNECT_TIMEOUT,
+    ),
+    (re.compile(r"no application protocol|0-RTT rejected", re.IGNORECASE), FailureKind.PROTOCOL),
     (re.compile(r"certificate|\bTLS alert\b|handshake fail|SSL routines", re.IGNORECASE), FailureKind.TLS),
     (re.compile(r"refused|unreachable|no route to host", re.IGNORECASE), FailureKind.REFUSED),
-    (re.compile(r"reset by peer|connection reset|broken pipe", re.IGNORECASE), FailureKind.RESET),
+    (
+        re.compile(r"reset by peer|connection reset|broken pipe|stream (error|was reset)", re.IGNORECASE),
+        FailureKind.RESET,
+    ),
     (re.compile(r"could not resolve|name or service not known|no such host", re.IGNORECASE), FailureKind.DNS),
     (re.compile(r"time[d]?[ -]?out|deadline exceeded", re.IGNORECASE), FailureKind.TIMEOUT),
+    (re.compile(r"unexpected EOF|short body|partial file", re.IGNORECASE), FailureKind.SHORT_BODY),
 )
 _RESUMED = {"yes": True, "true": True, "no": False, "false": False}
 _MAX_DETAIL = 2000
@@ -165,14 +174,19 @@ def _not_as_told(memory: Memory | None, report: Report) -> str:
         return f"{report.connections} new connections: the open one was not used" if report.connections else ""
     if report.connections == 0:
         return "an open connection was used, which this arm must not"
-    resumed = _RESUMED.get(report.headers.get(RESUMED_HEADER, ""))
-    if resumed is not None and resumed is not (memory is not None):
-        return f"the server {'resumed a' if resumed else 'did not resume the'} TLS session"
+    for who, resumed in (("server", _RESUMED.get(report.headers.get(RESUMED_HEADER, ""))), ("client", report.resumed)):
+        if resumed is not None and resumed is not (memory is not None):
+            return f"the {who} {'resumed a' if resumed else 'did not resume the'} TLS session"
+    return _early_data_not_as_told(memory, report)
+
+
+def _early_data_not_as_told(memory: Memory | None, report: Report) -> str:
     early = report.early_data_bytes or 0
     if memory is Memory.EARLY_DATA:
-        return "no early data was accepted" if report.early_data_bytes is not None and early <= 0 else ""
-    if early:
-        return f"{early} bytes of early data, which this arm must not send"
+        refused = report.early_data is False or (report.early_data_bytes is not None and early <= 0)
+        return "no early data was accepted" if refused else ""
+    if early or report.early_data:
+        return f"{early or 'some'} bytes of early data, which this arm must not send"
     return ""
 
 

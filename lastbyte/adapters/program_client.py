@@ -13,7 +13,7 @@ from lastbyte.adapters.client_output import Report, read_report
 from lastbyte.adapters.command_line import command_line
 from lastbyte.adapters.executables import Executables, base_environment
 from lastbyte.adapters.outcome import Ended, judge
-from lastbyte.adapters.verbose_output import spoken, tls_of
+from lastbyte.adapters.verbose_output import reported_tls, spoken, tls_of
 from lastbyte.domain.client import Client, ClientBuild, Parser, Protocol
 from lastbyte.domain.errors import ClientUnavailable
 from lastbyte.domain.trial import Failure, FailureKind, Observation
@@ -59,6 +59,7 @@ class ProgramClientRunner:
             failure = Failure(FailureKind.CLIENT_CRASH, f"{command[0]} can't be started: {exc.strerror}")
             return Observation(started_at=started_at, timings=None, failure=failure, exit_code=-1)
         report = read_report(client, done.stdout, done.stderr, done.elapsed_s)
+        server_group = report.headers.get("x-tls-group", "") if report else ""
         launchers = (DEATH_SIGNAL_LAUNCHER, *(Path(word).name for word in prefix[:1]))
         says_curl = client.parser == Parser.CURL_JSON
         stderr = spoken(done.stderr) if says_curl else done.stderr
@@ -77,7 +78,9 @@ class ProgramClientRunner:
             # The limit that a time-out is censored at; the request before is no part of it.
             elapsed_s=done.elapsed_s if client.memory is None else min(done.elapsed_s, timeout_s),
             body_sha256=done.stdout_sha256,
-            tls=tls_of(client, done.stderr, said.headers.get("x-tls-group", "")) if says_curl else None,
+            tls=tls_of(client, done.stderr, server_group)
+            if says_curl
+            else reported_tls(client, said.tls, server_group),
             headers=said.headers,
         )
 

@@ -6,6 +6,7 @@ curl(1), --verbose: lines that begin with ``*`` are remarks, with ``<`` and ``>`
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from lastbyte.domain.client import Client, Protocol
 from lastbyte.domain.tls import GroupSource, TlsDetails, group_name
@@ -56,3 +57,14 @@ def tls_of(client: Client, stderr: str, said_by_server: str = "") -> TlsDetails 
     if said_by_server:
         return TlsDetails(version, cipher, group_name(said_by_server), GroupSource.SERVER)
     return TlsDetails(version, cipher)
+
+
+def reported_tls(client: Client, said: TlsDetails | None, said_by_server: str = "") -> TlsDetails | None:
+    """What another program than curl said was agreed on; a group that it did not name may be known otherwise."""
+    if said is None or said.group:
+        return said
+    if len(client.tls_groups) == 1:
+        return replace(said, group=client.tls_groups[0], group_source=GroupSource.PINNED)
+    if said_by_server:
+        return replace(said, group=group_name(said_by_server), group_source=GroupSource.SERVER)
+    return said

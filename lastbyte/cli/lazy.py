@@ -15,6 +15,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "lastbyte.cli.diagnose:doctor",
     "profiles": "lastbyte.cli.diagnose:profiles",
     "setup": "lastbyte.cli.diagnose:setup",
+    "clients": "lastbyte.cli.clients:clients_app",
     "ceilings": "lastbyte.cli.ceilings:ceilings_command",
     "acks": "lastbyte.cli.acks:acks_command",
     "heatmap": "lastbyte.cli.heatmap:heatmap_command",

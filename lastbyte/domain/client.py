@@ -78,7 +78,7 @@ class Client:
     patterns: tuple[str, ...] = ()
     """For ``regex``: expressions whose named groups are the figures."""
     unit: str = "s"
-    """Unit of the times that ``json`` and ``regex`` read: ``s``, ``ms`` or ``us``."""
+    """Unit of the times that ``json`` and ``regex`` read: ``s``, ``ms``, ``us``, or ``clock`` for the time of day."""
     stream: str = "stdout"
     """Output that ``regex`` searches: ``stdout``, ``stderr`` or ``both``."""
     version_argv: tuple[str, ...] = ("--version",)

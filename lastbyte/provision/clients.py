@@ -14,6 +14,7 @@ from lastbyte.domain.client import ClientBuild
 from lastbyte.domain.errors import ClientUnavailable, InvalidInput, Unavailable
 from lastbyte.provision import curl_quiche, debian
 from lastbyte.provision.debian import Progress
+from lastbyte.provision.source_clients import folder_of, home_of, install_from_source
 
 Installer = Callable[[Progress], object]
 
@@ -36,6 +37,18 @@ class ClientStatus:
     def ready(self) -> bool:
         """True when nothing has to be installed."""
         return self.build is not None and not self.outdated
+
+    @property
+    def command(self) -> str:
+        """The command that brings it; empty when none does."""
+        return command_of(self.description)
+
+
+def command_of(description: ClientDescription) -> str:
+    """The command that brings the program; empty when lastbyte can't."""
+    if description.install is None:
+        return ""
+    return f"lastbyte clients install {description.program}" if description.install.optional else "lastbyte setup"
 
 
 def client_status(description: ClientDescription) -> ClientStatus:
@@ -60,13 +73,13 @@ def needs_install(description: ClientDescription) -> bool:
 
 
 def install_clients(progress: Progress) -> dict[str, str]:
-    """Install every described program that is missing; a failure does not stop the others.
+    """Install every described program that is missing and not optional; a failure does not stop the others.
 
     Returns the programs that failed, each with what is wrong and how to mend it.
     """
     problems: dict[str, str] = {}
     for description in load_descriptions():
-        if needs_install(description):
+        if needs_install(description) and not description.optional:
             try:
                 install_client(description, progress)
             except Unavailable as exc:
@@ -85,6 +98,9 @@ def install_client(description: ClientDescription, progress: Progress) -> None:
     if install.debian is not None:
         _install_debian(description, install.debian, progress)
         return
+    if install.go or install.python:
+        install_from_source(description, progress)
+        return
     recipe = RECIPES.get(install.recipe or "")
     if recipe is None:
         known = ", ".join(sorted(RECIPES))
@@ -96,9 +112,13 @@ def install_client(description: ClientDescription, progress: Progress) -> None:
 
 def _is_outdated(description: ClientDescription) -> bool:
     """True when the launch file that is in use points at a build of another recipe."""
+    found, ours = find_executable(description.executable), read_launch(launch_file(description.program))
+    folder = folder_of(description)
+    if folder is not None and found is not None and found == ours:
+        home = home_of(description, folder) if folder.is_dir() else None
+        return home is None or not Path(found.files[0]).is_relative_to(home)
     if description.install is None or description.install.recipe != curl_quiche.PROGRAM:
         return False
-    found, ours = find_executable(description.executable), read_launch(launch_file(curl_quiche.PROGRAM))
     current = curl_quiche.built()
     return found is not None and found == ours and (current is None or found.command != (str(current),))
 
@@ -117,7 +137,7 @@ def _install_debian(description: ClientDescription, wanted: DebianInstall, progr
             write_launch(launch_file(description.program), launch)
             return
         problems.append(f"Debian {suite}'s {wanted.program} does not show {wanted.requires!r} in its version.")
-    raise Unavailable(f"{description.program} can't be had: {' '.join(problems)} Then run: lastbyte setup")
+    raise Unavailable(f"{description.program} can't be had: {' '.join(problems)} Then run: {command_of(description)}")
 
 
 def _launch_of(tree: debian.UnpackedRoot, wanted: DebianInstall) -> Launch:

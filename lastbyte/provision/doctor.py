@@ -23,7 +23,7 @@ from lastbyte.domain.errors import LastbyteError
 from lastbyte.provision.clients import ClientStatus, client_statuses
 from lastbyte.provision.origins import origin_programs
 
-OK, MISSING, UNUSABLE = "ok", "missing", "unusable"
+OK, MISSING, UNUSABLE, OPTIONAL = "ok", "missing", "unusable", "optional"
 
 _MIN_PYTHON = (3, 11)
 _TUN = Path("/dev/net/tun")
@@ -31,7 +31,7 @@ _CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21}
 """Bit numbers of capabilities(7) that making a path takes."""
 _TOOLS = {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux"}
 """Programs that a path is made with, and the Debian packages that bring them."""
-_COLOURS = {OK: "green", MISSING: "yellow", UNUSABLE: "red"}
+_COLOURS = {OK: "green", MISSING: "yellow", UNUSABLE: "red", OPTIONAL: "dim"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class DoctorRow:
     name: str
     version: str
     state: str
-    """``ok``, ``missing`` or ``unusable``."""
+    """``ok``, ``missing``, ``unusable``, or ``optional``: not there, and nothing is amiss without it."""
     detail: str = ""
     remedy: str = ""
     """What to do; empty when the state is ``ok``."""
@@ -109,7 +109,11 @@ def _rows_of(status: ClientStatus) -> list[DoctorRow]:
     build, install = status.build, status.description.install
     remedy = "" if status.ready else _client_remedy(status)
     if build is None:
-        state = MISSING if "is not installed" in status.problem else UNUSABLE
+        there = "is not installed" not in status.problem
+        if not there and status.description.optional:
+            arms = ", ".join(c.id for c in status.description.clients)
+            return [DoctorRow("client", status.description.program, "", OPTIONAL, f"brings {arms}", remedy)]
+        state = UNUSABLE if there else MISSING
         return [DoctorRow("client", c.id, "", state, status.problem, remedy) for c in status.description.clients]
     detail = f"{build.path} sha256 {build.sha256[:12]}"
     if status.outdated:
@@ -120,8 +124,10 @@ def _rows_of(status: ClientStatus) -> list[DoctorRow]:
 
 
 def _client_remedy(status: ClientStatus) -> str:
-    if status.description.install is not None:
-        return "Run: lastbyte setup"
+    if status.command:
+        return f"Run: {status.command}"
+    if status.description.shipped:
+        return f"lastbyte can't bring it; put it where it is looked for: {', '.join(status.description.executable)}"
     return f"Install it, or correct executable in {status.description.source}"
 
 
@@ -244,7 +250,7 @@ def healthy(rows: Iterable[DoctorRow]) -> bool:
     """True when everything is there; of the kinds of box one is enough."""
     items = list(rows)
     boxes = [row for row in items if row.kind == "box"]
-    rest = all(row.state == OK for row in items if row.kind != "box")
+    rest = all(row.state in (OK, OPTIONAL) for row in items if row.kind != "box")
     return rest and (not boxes or any(row.state == OK for row in boxes))
 
 

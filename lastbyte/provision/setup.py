@@ -43,11 +43,14 @@ class StepResult:
 
 
 def default_steps() -> list[Step]:
-    """Every described client that lastbyte can install, and the testbed's servers. Raises InvalidInput."""
+    """Every described client that can be installed and is not optional, and the testbed's servers.
+
+    Raises InvalidInput.
+    """
     clients = [
         Step(d.program, partial(needs_install, d), partial(install_client, d))
         for d in load_descriptions()
-        if d.install is not None
+        if d.install is not None and not d.install.optional
     ]
     return [*clients, Step("origins", _origins_missing, install_origins)]
 

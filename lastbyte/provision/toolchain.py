@@ -132,19 +132,32 @@ def fetch_libclang(requirements: Path, target: Path, log: Path) -> Path:
     configured = os.environ.get("LIBCLANG_PATH")
     if configured:
         return Path(configured)
+    folder = target / "clang/native"
+    try:
+        install_wheels(requirements, target, log)
+    except Unavailable as exc:
+        raise Unavailable(
+            f"{exc} Or install Debian's libclang-dev and set LIBCLANG_PATH to the folder of libclang.so. Then run: "
+            "lastbyte setup"
+        ) from exc
+    if not folder.is_dir():
+        raise Unavailable(f"The libclang that {requirements} pins has no {folder}.")
+    return folder
+
+
+def install_wheels(requirements: Path, target: Path, log: Path) -> None:
+    """Install what ``requirements`` pins by digest into the folder ``target``. Raises Unavailable."""
     tried: list[str] = []
     for installer in _wheel_installers(target.with_name("pip")):
-        arguments = ["--require-hashes", "--target", str(target), "-r", str(requirements)]
+        arguments = ["--require-hashes", "--only-binary", ":all:", "--target", str(target), "-r", str(requirements)]
         with log.open("a") as out:
             done = subprocess.run([*installer, *arguments], stdout=out, stderr=subprocess.STDOUT, check=False)
-        folder = target / "clang/native"
-        if done.returncode == 0 and folder.is_dir():
-            return folder
+        if done.returncode == 0:
+            return
         tried.append(" ".join(installer[:3]))
     raise Unavailable(
-        f"libclang can't be installed from PyPI (tried: {'; '.join(tried) or 'no uv, no pip'}; log: {log}). "
-        "Check the network; or install Debian's libclang-dev and set LIBCLANG_PATH to the folder of libclang.so. Then "
-        "run: lastbyte setup"
+        f"{requirements.name} of {requirements.parent.name} can't be installed from PyPI (tried: "
+        f"{'; '.join(tried) or 'no uv, no pip'}; log: {log}). Check the network."
     )
 
 

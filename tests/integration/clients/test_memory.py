@@ -11,7 +11,7 @@ from lastbyte.domain.client import Client, Memory
 from lastbyte.domain.trial import FailureKind
 from tests.integration.clients.conftest import Run
 
-CLIENTS = {client.id: client for client in load_clients() if client.program.startswith("curl-")}
+CLIENTS = {client.id: client for client in load_clients() if client.program in {"curl-quiche", "curl-ngtcp2"}}
 PLAIN = [name for name, client in CLIENTS.items() if client.memory is None]
 REUSE = [name for name, client in CLIENTS.items() if client.memory is Memory.REUSE]
 RESUME = [name for name, client in CLIENTS.items() if client.memory is Memory.RESUME]

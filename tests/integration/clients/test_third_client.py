@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from lastbyte.adapters.client_descriptions import load_clients
 from lastbyte.domain.trial import FailureKind
+from testbed.catalogue import DIGESTS
 from tests.integration.clients.conftest import Run
 
 SYSTEM_CURL = """
@@ -91,3 +93,22 @@ def test_a_description_is_enough(
     assert missing.failure is not None
     assert missing.failure.kind in {FailureKind.HTTP_STATUS, FailureKind.UNKNOWN}
     assert "404" in missing.failure.detail
+
+
+def test_the_worked_example_of_the_documents_runs_as_it_stands(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (Path(__file__).parents[3] / "docs/clients.md").read_text()
+    (example,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "my-curl.toml").write_text(example)
+    monkeypatch.setenv("LASTBYTE_CLIENTS_DIR", str(tmp_path))
+    client = next(client for client in load_clients() if client.id == "my-curl-h2")
+
+    seen = run(client, "testbed-nginx.test", size=100_000, sha256=DIGESTS["100KB"])
+    assert seen.failure is None
+    assert seen.timings is not None
+    assert seen.timings.handshake_s is not None
+    assert (seen.http_status, seen.http_version, seen.body_bytes) == (200, "2", 100_000)
+    missing = run(client, "testbed-nginx.test", "/nothing")
+    assert missing.failure is not None
+    assert missing.failure.kind is FailureKind.HTTP_STATUS
