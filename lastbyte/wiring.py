@@ -95,11 +95,13 @@ def describe_path(path: Path) -> dict[str, object]:
         return {}
     ends = {"client": path.client, "uplink": path.uplink}
     guest = box_processes(path)
+    testbed = testbed_state.load(testbed_dir())
     return {
         "box_version": path.box_version,
         "realtime": {
             "client": realtime.allowed(),
             **({"box": all(realtime.is_promoted(pid) for pid in guest)} if guest else {}),
+            **({"testbed": testbed.realtime} if testbed else {}),
         },
         "netem_seed": path.seed_supported,
         "offloads": {

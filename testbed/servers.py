@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lastbyte.adapters import realtime
 from lastbyte.domain.errors import Unavailable
 from lastbyte.provision.origins import program
 from testbed import configs
@@ -154,9 +155,13 @@ def specs(
     ]
 
 
-def _die_with_parent() -> None:
-    """Ask the kernel to kill this process when the supervisor dies, however it dies (PR_SET_PDEATHSIG, prctl(2))."""
+def _before_it_starts() -> None:
+    """In the child: ask the kernel to kill it when the supervisor dies, however it dies (PR_SET_PDEATHSIG, prctl(2)).
+
+    And take real-time priority, which all its threads then have.
+    """
     _LIBC.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    realtime.promote_self(realtime.ORIGIN_PRIORITY)
 
 
 class Server:
@@ -183,7 +188,7 @@ class Server:
                 stderr=log,
                 env={**os.environ, **self.spec.environment},
                 pass_fds=self.spec.sockets,
-                preexec_fn=_die_with_parent,
+                preexec_fn=_before_it_starts,
                 process_group=0,  # Ctrl-C reaches the supervisor alone, which then lets transfers finish
             )
 

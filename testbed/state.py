@@ -74,6 +74,8 @@ class TestbedState:
     faults: tuple[FaultState, ...] = ()
     sysctls: Mapping[str, str] = field(default_factory=dict)
     """Kernel settings of the namespace that results depend on."""
+    realtime: bool = False
+    """Whether its servers run at real-time priority."""
     published: Published | None = None
     """None: its hosts have their own addresses in the namespace ``netns``."""
 
@@ -122,6 +124,7 @@ def load(var_dir: Path) -> TestbedState | None:
             digests=data["digests"],
             faults=tuple(FaultState(**entry) for entry in data["faults"]),
             sysctls=data["sysctls"],
+            realtime=data.get("realtime", False),
             published=Published(**data["published"]) if data.get("published") else None,
         )
         seen_s = time.time() - (var_dir / FILE_NAME).stat().st_mtime

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
+from lastbyte.adapters import realtime
 from lastbyte.domain.errors import Unavailable
 from testbed import configs, namespace
 from testbed import state as states
@@ -101,7 +102,8 @@ async def _serve(
             return
         ready.result()
         versions = {server.spec.name: server.spec.version for server in servers}
-        state = _state(certs, digests, versions, places)
+        promoted = all(server.pid is not None and realtime.is_promoted(server.pid) for server in servers)
+        state = _state(certs, digests, versions, places, promoted=promoted)
         states.save(var_dir, state)
         if announce:
             announce(state)
@@ -136,7 +138,7 @@ async def _end(tasks: list[asyncio.Task[None]]) -> None:
 
 
 def _state(
-    certs: Certificates, digests: Mapping[str, str], versions: dict[str, str], places: Places
+    certs: Certificates, digests: Mapping[str, str], versions: dict[str, str], places: Places, *, promoted: bool
 ) -> states.TestbedState:
     pid = os.getpid()
     start_time = states.process_start_time(pid)
@@ -173,5 +175,6 @@ def _state(
             for host in FAULT_HOSTS
         ),
         sysctls=namespace.stated_sysctls(),
+        realtime=promoted,
         published=states.Published(str(own_address()), published_ports()) if places.published else None,
     )

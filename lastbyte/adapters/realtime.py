@@ -1,8 +1,9 @@
 """Real-time priority for what is timed, so that other programs on the machine don't end up in the results.
 
-A client that has its answer, or a box whose timer has run out, must wait for nobody: under sched(7)'s SCHED_RR it runs
-before every ordinary process. Both sleep nearly all the time, and the kernel keeps 5 % of each CPU for the others
-whatever they do (sched_rt_runtime_us). It takes CAP_SYS_NICE; without it all goes on at ordinary priority.
+A client that has its answer, a box whose timer has run out, or an origin that was asked for something must wait for
+nobody: under sched(7)'s SCHED_RR it runs before every ordinary process. All of them sleep nearly all the time, and the
+kernel keeps 5 % of each CPU for the others whatever they do (sched_rt_runtime_us). It takes CAP_SYS_NICE; without it
+all goes on at ordinary priority.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from pathlib import Path
 SWITCH = "LASTBYTE_REALTIME"
 """Environment variable; ``0`` leaves every process at ordinary priority."""
 CLIENT_PRIORITY = 1
+ORIGIN_PRIORITY = 1
+"""Of the testbed's servers: what they stand in for has a machine of its own."""
 BOX_PRIORITY = 2
-"""Above the client's: a packet that is due comes before the client that reads the one before it."""
+"""Above both: a packet that is due comes before whoever reads the one before it."""
 
 
 def promote(pid: int, priority: int) -> bool:
@@ -39,6 +42,11 @@ def _set(thread: int, priority: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def promote_self(priority: int) -> bool:
+    """Give the calling thread real-time priority; what it becomes and what it starts inherit it."""
+    return _set(0, priority)
 
 
 def allowed() -> bool:
