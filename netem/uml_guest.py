@@ -14,8 +14,16 @@ from netem.console import TC_ARGUMENTS
 
 READY = b"lastbyte-guest-ready\n"
 FAILED = "lastbyte-guest-failed"
-MODULES = ("bridge", "sch_netem", "sch_tbf")
+MODULES = ("bridge", "sch_netem", "sch_tbf", "dummy", "sch_taprio")
 MEMORY_MB = 64
+BEAT_NS = 1_000_000
+"""How often the guest wakes, in nanoseconds, whatever else happens.
+
+User-Mode Linux looks for work, then sleeps until a signal (os_idle_sleep, arch/um/os-Linux/time.c). A packet that comes
+between the two has spent its signal and lies in the TAP until the next one: the timer of the packet before it, some
+20 ms later. Without a beat that befell 3 % of those that came 50 us behind another. The timer of a schedule of gates
+(tc-taprio(8)) on an interface that nothing is sent through is the cheapest that was found: 4 % of one CPU.
+"""
 PORTS = ("vec0", "vec1")
 """Client side, uplink side."""
 
@@ -47,8 +55,11 @@ def load_order(names: Sequence[str], dependencies: Mapping[str, tuple[str, list[
 
 
 def init_script(modules: Sequence[Path], python: str, ethtool_file: Path, tc: str = "tc") -> str:
-    """The guest's first program: bridge the two ports, say READY, become tc."""
+    """The guest's first program: bridge the two ports, start the beat, say READY, become tc."""
     inserts = "\n".join(f"insmod {shlex.quote(str(module))}" for module in modules)
+    schedule = "num_tc 2 map 0 1 queues 1@0 1@1 base-time 0 clockid CLOCK_MONOTONIC"
+    schedule += "".join(f" sched-entry S {gate:02} {BEAT_NS}" for gate in (1, 2))
+    beat = f"{shlex.quote(tc)} qdisc replace dev beat0 root taprio {schedule}"
     return f"""\
 set -e
 trap 'echo {FAILED}' EXIT
@@ -67,6 +78,8 @@ link set {PORTS[0]} up
 link set {PORTS[1]} up
 link set bridge0 up
 END
+# The beat (BEAT_NS); a guest whose kernel has no such schedule does without.
+ip link add beat0 numtxqueues 2 type dummy && ip link set beat0 up && {beat} || true
 {shlex.quote(python)} -I -S {shlex.quote(str(ethtool_file))} {PORTS[0]} {PORTS[1]}
 trap - EXIT
 echo {READY.decode().strip()}

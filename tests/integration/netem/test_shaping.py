@@ -50,6 +50,12 @@ def test_it_is_a_path(path: ShapedPath, box_kind: str) -> None:
     assert path.is_alive()
 
 
+def test_a_guest_never_sleeps_for_longer_than_its_beat(path: ShapedPath, box_kind: str) -> None:
+    if box_kind != "uml":
+        pytest.skip("only a User-Mode Linux guest sleeps")
+    assert path.box.console.qdiscs()["beat0"].kind == "taprio"
+
+
 @pytest.mark.parametrize(
     ("name", "base_rtt_ms", "requested"),
     [("unshaped", 0, 0), ("baseline", 0, 0), ("baseline", 20, 20), ("delay-50", 0, 50), ("delay-100", 40, 140)],

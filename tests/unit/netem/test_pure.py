@@ -75,6 +75,8 @@ def test_the_guest_gets_both_descriptors_and_a_quoted_script() -> None:
     script = uml_guest.init_script([Path("/a b/x.ko")], "/opt/my python", Path("/e.py"))
     assert "insmod '/a b/x.ko'" in script
     assert "'/opt/my python' -I -S /e.py vec0 vec1" in script
+    assert "dev beat0 root taprio" in script
+    assert f"sched-entry S 01 {uml_guest.BEAT_NS} sched-entry S 02 {uml_guest.BEAT_NS}" in script
 
 
 def test_an_owner_is_this_process_and_no_other_with_its_number() -> None:
