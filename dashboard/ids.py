@@ -67,7 +67,11 @@ NOTE_STATE: Final = "note-state"
 
 # Schedules
 SCHEDULE_PREVIEW: Final = "schedule-preview"
-SCHEDULE_CREATE: Final = "schedule-create"
+SCHEDULE_SAVE: Final = "schedule-save"
+SCHEDULE_EDITED: Final = "schedule-edited"
+"""Store: the id of the schedule that the form edits; null for a new one."""
+SCHEDULE_TEMPLATE: Final = "schedule-template"
+"""Store: the campaign of the form, with what has no input of its own."""
 SCHEDULE_PROBLEM: Final = "schedule-problem"
 
 Pattern = dict[str, Any]

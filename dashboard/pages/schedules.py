@@ -3,50 +3,50 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
-import dash_mantine_components as dmc
 from dash import dcc, html
 
-from dashboard import ids
-from dashboard.attributes import aria
 from dashboard.client import ApiClient, Json
 from dashboard.formatting import plural
 from dashboard.links import campaign_path
 from dashboard.pages import parts
 from dashboard.pages.place import Place
+from dashboard.pages.schedule_form import MISSED, OVERLAP, Catalogue, form
 from dashboard.pages.shell import state_box
 from dashboard.pages.view import Drawn
 
 OUTCOMES = {"started": "started", "queued": "waits for the one before", "skipped": "skipped", "failed": "failed"}
-MISSED = (("skip", "skip them"), ("catch-up", "catch up with one campaign"))
-OVERLAP = (("skip", "skip it"), ("queue", "wait until it is over"))
 
 
 def draw(api: ApiClient, place: Place) -> Drawn:
     """The page."""
     found = api.schedules()
+    edited = next((s for s in found if str(s["id"]) == place.query.get("edit")), None)
     return Drawn(
-        seen=json.dumps([[s[k] for k in ("id", "name", "cron", "enabled", "next_due_at", "last_run")] for s in found]),
+        seen=json.dumps([found, place.query.get("edit")]),
         head=html.Div(
             [
                 html.H1("Schedules"),
                 html.P("Campaigns that start by the clock, on a worker of their vantage.", className="lb-meta"),
             ]
         ),
-        body=lambda: [
-            html.Div([schedule_card(s, place) for s in found], className="lb-deck") if found else _none(),
-            _form(api.campaigns()["items"], place),
-        ],
+        body=lambda: body(found, edited, api, place),
         live=True,
     )
+
+
+def body(found: list[Json], edited: Json | None, api: ApiClient, place: Place) -> list[Any]:
+    """The schedules and the form below them; a form that edits stands above."""
+    cards = html.Div([schedule_card(s, place) for s in found], className="lb-deck") if found else _none()
+    filled = form(Catalogue.of(api), place.zone, edited)
+    return [filled, cards] if edited else [cards, filled]
 
 
 def _none() -> html.Div:
     return state_box(
         "No schedule yet",
-        "Choose a campaign below whose measurements should be repeated, and when.",
+        "Say below what should be measured again and again, and when.",
     )
 
 
@@ -57,13 +57,18 @@ def schedule_card(schedule: Json, place: Place) -> html.Section:
     coming = [parts.time_tag(run["at"], place.zone) for run in schedule["next_runs"]]
     facts: list[tuple[str, Any]] = [
         ("When", [schedule["words"] or "?", " (", html.Code(schedule["cron"]), f", {schedule['time_zone']})"]),
-        ("Next", parts.joined(*coming[:3]) if enabled else "disabled: starts only by hand"),
+        ("Next", parts.joined(*coming) if enabled else "disabled: starts only by hand"),
         ("Last", last_run(schedule.get("last_run"), place)),
         ("What", what(template)),
         ("Policy", f"missed: {dict(MISSED)[schedule['missed']]}; overlapping: {dict(OVERLAP)[schedule['overlap']]}"),
     ]
     buttons = [
         parts.button("run", ident, "Run now", name),
+        dcc.Link(
+            ["Edit", html.Span(f" {name}", className="lb-unseen")],
+            href=f"/schedules?edit={ident}",
+            className="lb-button lb-button-quiet",
+        ),
         parts.button("disable", ident, "Disable", name) if enabled else parts.button("enable", ident, "Enable", name),
         parts.button("forget", ident, "Delete", name),
     ]
@@ -94,80 +99,16 @@ def what(template: Json) -> str:
     return f"{counts}, {plural(template.get('rounds') or 10, 'round')}"
 
 
-def _form(campaigns: Sequence[Json], place: Place) -> html.Section:
-    """Repeat a campaign that is there; the cron expression is explained while it is typed."""
-    own = [c for c in campaigns if not c.get("source")]
-    if not own:
-        return html.Section(
-            [
-                html.H2("New schedule"),
-                html.P(
-                    ["A schedule repeats a campaign. ", dcc.Link("Create one first", href="/new"), ", then come back."]
-                ),
-            ],
-            className="lb-card",
-        )
-    field = ids.schedule_form
-    return html.Section(
-        [
-            html.H2("New schedule"),
-            html.Div(
-                [
-                    dmc.TextInput(id=field("name"), label="Name", description="For people.", placeholder="every night"),
-                    dmc.Select(
-                        id=field("campaign"),
-                        label="What to repeat",
-                        description="Its endpoints, profiles, clients, rounds.",
-                        data=[{"value": c["id"], "label": c["name"]} for c in own],
-                        value=own[0]["id"],
-                        allowDeselect=False,
-                    ),
-                    dmc.TextInput(
-                        id=field("cron"),
-                        label="When (cron)",
-                        description="Minute, hour, day, month, weekday.",
-                        value="15 3 * * *",
-                    ),
-                    dmc.TextInput(
-                        id=field("time_zone"), label="Time zone", description="Whose clock counts.", value=place.zone
-                    ),
-                    dmc.Select(
-                        id=field("missed"),
-                        label="Times missed while off",
-                        description="Nothing was running.",
-                        data=[{"value": k, "label": t} for k, t in MISSED],
-                        value="skip",
-                        allowDeselect=False,
-                    ),
-                    dmc.Select(
-                        id=field("overlap"),
-                        label="While one still runs",
-                        description="The campaign before.",
-                        data=[{"value": k, "label": t} for k, t in OVERLAP],
-                        value="skip",
-                        allowDeselect=False,
-                    ),
-                ],
-                className="lb-form-row",
-            ),
-            html.Div(id=ids.SCHEDULE_PREVIEW, role="status", className="lb-preview"),
-            html.Div(id=ids.SCHEDULE_PROBLEM),
-            html.Button(
-                "Create the schedule",
-                id=ids.SCHEDULE_CREATE,
-                className="lb-button lb-button-primary",
-                type="button",
-            ),
-        ],
-        className="lb-card lb-schedule-form",
-        **aria(label="New schedule"),
-    )
-
-
 def preview_view(preview: Json, zone: str) -> Any:
-    """The expression in words, its next runs, and what the clocks do to it."""
+    """The expression in words, its next runs, what the clocks do to it, and how much each run measures."""
     coming = [parts.time_tag(run["at"], zone) for run in preview["next_runs"]]
+    planned = preview.get("planned")
     return [
         html.P([html.Strong(preview["words"]), ". Next: ", *(parts.joined(*coming) or [])]),
+        html.P(
+            f"Each run: {plural(planned['cells'], 'cell')}, {plural(planned['trials'], 'trial')}.", className="lb-muted"
+        )
+        if planned
+        else None,
         *(html.P(note, className="lb-warning") for note in preview["clock_notes"]),
     ]

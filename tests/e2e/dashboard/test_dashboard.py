@@ -180,22 +180,47 @@ def test_a_campaign_that_is_deleted_while_it_is_open_says_so(
     expect(watched.get_by_role("alert")).to_contain_text("There is no such campaign")
 
 
-def test_a_schedule_is_made_explained_run_and_deleted(
+def test_a_schedule_is_made_explained_edited_run_and_deleted(
     stack: Stack, measured: dict[str, Any], open_page: OpenPage
 ) -> None:
     page = open_page(f"{stack.dashboard_url}/schedules")
     page.get_by_label("Name").fill("every morning")
     page.get_by_label("When (cron)").fill("99 3 * * *")
-    expect(page.locator("#schedule-preview")).to_contain_text("Not a time yet")
+    expect(page.locator("#schedule-preview")).to_contain_text("This can't be scheduled yet")
     page.get_by_label("When (cron)").fill("30 6 * * MON-FRI")
     expect(page.locator("#schedule-preview")).to_contain_text("06:30")
+    page.get_by_role("textbox", name="Take these from a campaign").click()
+    page.get_by_role("option", name=measured["name"], exact=True).first.click()
+    expect(page.locator("#schedule-preview")).to_contain_text("42\u00a0trials")  # 3 cells, 7 rounds, 2 clients
     page.get_by_role("button", name="Create the schedule").click()
-    expect(page.get_by_role("heading", name="every morning")).to_be_visible()
+    card = page.locator("section.lb-card").filter(has=page.get_by_role("heading", name="every morning", exact=True))
+    expect(card).to_contain_text("06:30")
     page.get_by_role("button", name="Disable every morning").click()
     expect(page.get_by_role("button", name="Enable every morning")).to_be_visible()
+
+    page.get_by_role("link", name="Edit every morning").click()
+    expect(page.get_by_role("heading", name="Edit every morning")).to_be_visible()
+    made = next(s for s in stack.http.get("/schedules").json()["items"] if s["name"] == "every morning")
+    page.get_by_label("When (cron)").fill("0 7 * * *")
+    expect(page.locator("#schedule-preview")).to_contain_text("07:00")
+    # News of a schedule come while one types, and take nothing away.
+    stack.http.patch(f"/schedules/{made['id']}", json={"overlap": "queue"})
+    expect(card).to_contain_text("overlapping: wait")
+    expect(page.get_by_label("When (cron)")).to_have_value("0 7 * * *")
+    page.get_by_role("button", name="Save the changes").click()
+    expect(page.get_by_role("heading", name="New schedule")).to_be_visible()
+    expect(card).to_contain_text("07:00")
+    edited = stack.http.get(f"/schedules/{made['id']}").json()
+    assert (edited["cron"], edited["template"]) == ("0 7 * * *", made["template"])
+
+    page.get_by_role("button", name="Run now every morning").click()
+    expect(page).to_have_url(re.compile("/campaigns/"))
+    stack.http.post(f"/campaigns/{page.url.rsplit('/', 1)[-1]}/cancel").raise_for_status()
+    page.goto(f"{stack.dashboard_url}/schedules")
+    expect(card).to_contain_text("started: campaign cancelled")
     page.get_by_role("button", name="Delete every morning").click()
     page.get_by_role("button", name="Delete the schedule").click()
-    expect(page.get_by_role("heading", name="every morning")).to_have_count(0)
+    expect(card).to_have_count(0)
 
 
 def zoom_into(page: Page, plot: Locator) -> None:

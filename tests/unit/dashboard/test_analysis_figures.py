@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dashboard.callbacks.notes import moment
-from dashboard.callbacks.schedules import request_body
+from dashboard.callbacks.schedules import repeatable, request_body
 from dashboard.figures.compare import compare_figure, ordered
 from dashboard.figures.crossover import crossover_figure, said, segments
 from dashboard.figures.palette import LIGHT
@@ -126,7 +126,15 @@ def test_the_comparison_as_csv() -> None:
 
 
 def test_a_schedule_repeats_a_campaign_with_a_seed_of_its_own() -> None:
-    form = {"name": "", "cron": "15 3 * * *", "time_zone": "UTC", "missed": "skip", "overlap": "queue", "campaign": "x"}
-    body = request_body(form, {"name": "loss", "seed": 7, "endpoints": ["e"], "max_rounds": None})
-    assert body["template"] == {"endpoints": ["e"]}
-    assert body["name"] == "repeat of loss"
+    assert repeatable({"name": "loss", "seed": 7, "endpoints": ["e"]}) == {"endpoints": ["e"]}
+
+
+def test_the_form_of_a_schedule_changes_what_it_shows_and_keeps_the_rest() -> None:
+    form = {"name": " nightly ", "cron": "15 3 * * *", "time_zone": "UTC", "missed": "skip", "overlap": "queue"}
+    form |= {"endpoints": [], "profiles": ["loss-1"], "clients": ["c"], "rounds": 20}
+    body = request_body(form, {"name": "loss", "seed": 7, "endpoints": ["e"], "rounds": 5, "max_rounds": None})
+    # an emptied field is sent as it is, so that the API can say what is missing
+    assert body["template"] == {
+        "name": "loss", "seed": 7, "endpoints": [], "profiles": ["loss-1"], "clients": ["c"], "rounds": 20,
+    }  # fmt: skip
+    assert (body["name"], body["cron"], body["overlap"]) == ("nightly", "15 3 * * *", "queue")

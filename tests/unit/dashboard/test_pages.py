@@ -27,6 +27,7 @@ from dashboard.pages.card import figure_card
 from dashboard.pages.home import chosen_campaigns, needed
 from dashboard.pages.new import default_pair, endpoint_choices, errors_by_field, estimate_view
 from dashboard.pages.place import Place
+from dashboard.pages.schedule_form import Catalogue, form
 from dashboard.pages.schedules import schedule_card
 from dashboard.routes import NoSuchPage
 from tests.unit.dashboard.samples import campaign, cell, heatmap, schedule, trial
@@ -207,6 +208,26 @@ def test_a_schedule_shows_its_words_next_runs_and_last_result() -> None:
     text = text_of(schedule_card(schedule(), Place("/schedules", {}, "Europe/Berlin", "light")))
     for part in ("every night", "At 03:15", "15 3 * * *", "Europe/Berlin", "skipped", "the one before still runs"):
         assert part in text
+    assert "/schedules?edit=3" in text
+
+
+def test_the_form_of_a_schedule_is_filled_with_the_one_that_is_edited() -> None:
+    clients = [
+        {"id": f"curl-quiche-{kind}", "program": "curl-quiche", "protocol": kind[:2], "memory": kind[3:] or None}
+        for kind in ("h2", "h3", "h3@resume")
+    ]
+    catalogue = Catalogue(endpoints=[], profiles=[], clients=clients, campaigns=[])
+    edited = form(catalogue, "UTC", schedule(cron="30 6 * * *", time_zone="Asia/Kathmandu", overlap="queue"))
+    shown = {
+        item.id["field"]: item.value
+        for item in edited._traverse()  # type: ignore[no-untyped-call]
+        if isinstance(getattr(item, "id", None), dict) and item.id["type"] == "schedule-form"
+    }
+    assert shown["name"] == "every night"
+    assert (shown["cron"], shown["time_zone"], shown["overlap"]) == ("30 6 * * *", "Asia/Kathmandu", "queue")
+    assert shown["endpoints"] == ["testbed-caddy-1MB"]  # the catalogue has it no more, and yet it is kept
+    assert shown["clients"] == ["curl-quiche-h2", "curl-quiche-h3"]
+    assert "testbed-caddy-1MB" in text_of(edited)
 
 
 def test_the_testbed_comes_first_and_says_so() -> None:
