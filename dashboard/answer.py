@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dashboard.client import Json
-from dashboard.formatting import NBSP, interval, number, plural, signed_pct, size_label
+from dashboard.figures.cell_text import difference
+from dashboard.formatting import NBSP, interval, number, plural, size_label
 from dashboard.words import KINDS, kind_of
 
 LABELS = (
@@ -34,6 +35,10 @@ class Line:
     faster: tuple[Json, ...]
     unclear: int
     """Judged cells in neither direction."""
+    judged: int
+    """Cells with a result."""
+    trials: int
+    """On so many all this rests."""
 
 
 def summary(cells: Sequence[Json]) -> str:
@@ -50,20 +55,8 @@ def summary(cells: Sequence[Json]) -> str:
     return f"Of {plural(judged, 'cell')}: H3 " + ", ".join(said) + "." + tail
 
 
-def headline(cells: Sequence[tuple[str, Json]]) -> str:
-    """Where H3 is slowest and fastest, with interval and n; empty where nothing is established."""
-    said = []
-    for word, kind in (("slowest", "h2 faster"), ("fastest", "h3 faster")):
-        mine = [(provider, cell) for provider, cell in cells if kind_of(cell) == kind]
-        if mine:
-            provider, cell = min(mine, key=lambda item: _size_of_effect(item[1]))
-            said.append(f"H3 is {word} for {provider} at {square(cell)}.")
-    return " ".join(said)
-
-
 def rests_on(cells: Sequence[Json]) -> str:
     """On how many trials all this rests."""
-    trials = sum(cell[arm]["n"] + cell[arm]["failures"] for cell in cells for arm in ("baseline", "candidate"))
     rounds = [cell["n"] for cell in cells if cell["n"]]
     if not rounds:
         return ""
@@ -71,7 +64,12 @@ def rests_on(cells: Sequence[Json]) -> str:
     span = f"{few}" if few == many else f"{few} to {many}"
     left_out = sum(cell.get("left_out") or 0 for cell in cells)
     tail = f" {plural(left_out, 'trial')} out of tolerance left out." if left_out else ""
-    return f"Rests on {plural(trials, 'trial')}, {span} paired rounds per square.{tail}"
+    return f"Rests on {plural(trials_of(cells), 'trial')}, {span} paired rounds per square.{tail}"
+
+
+def trials_of(cells: Sequence[Json]) -> int:
+    """How many were run, failed ones too."""
+    return sum(cell[arm]["n"] + cell[arm]["failures"] for cell in cells for arm in ("baseline", "candidate"))
 
 
 def lines(cells: Sequence[tuple[str, Json]]) -> list[Line]:
@@ -87,7 +85,9 @@ def _line(provider: str, cells: Sequence[Json]) -> Line:
     slower = sorted((c for kind, c in kinds if kind == "h2 faster"), key=_size_of_effect)
     faster = sorted((c for kind, c in kinds if kind == "h3 faster"), key=_size_of_effect)
     waiting = sum(kind in ("pending", "measuring") for kind, _ in kinds)
-    return Line(provider, tuple(slower), tuple(faster), len(cells) - len(slower) - len(faster) - waiting)
+    judged = len(cells) - waiting
+    unclear = judged - len(slower) - len(faster)
+    return Line(provider, tuple(slower), tuple(faster), unclear, judged, trials_of(cells))
 
 
 def _size_of_effect(cell: Json) -> float:
@@ -101,8 +101,18 @@ def square(cell: Json) -> str:
         if cell["ci_low_pct"] is not None and cell["ci_high_pct"] is not None
         else ""
     )
-    value = signed_pct(cell["diff_pct"]) if cell["diff_pct"] is not None else "open"
-    return f"{condition_words(cell)}, {size_label(cell['size_label'])}: {value} ({bounds}n{NBSP}={NBSP}{cell['n']})"
+    rests = f"({bounds}n{NBSP}={NBSP}{cell['n']})"
+    return f"{condition_words(cell)}, {size_label(cell['size_label'])}: {difference(cell)} {rests}"
+
+
+def brief(cell: Json) -> str:
+    """``1 % loss, 1 MB: +48.0 % (+40.1 … +55.0)``."""
+    bounds = (
+        f" ({interval(cell['ci_low_pct'], cell['ci_high_pct'])})"
+        if cell["ci_low_pct"] is not None and cell["ci_high_pct"] is not None
+        else ""
+    )
+    return f"{condition_words(cell)}, {size_label(cell['size_label'])}: {difference(cell)}{bounds}"
 
 
 def condition_words(cell: Json) -> str:

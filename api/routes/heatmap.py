@@ -35,8 +35,9 @@ def get_heatmap(campaign_id: UUID, query: Annotated[HeatmapQuery, Query()], wire
 def get_clients_comparison(
     campaign_id: UUID, query: Annotated[ClientsComparisonQuery, Query()], wired: Wired
 ) -> ClientsComparisonOut:
-    """Each H3 client in percent over the best one of the cell, by the definitions of Yu and Benson.
+    """Each H3 client in percent over the best one of the cell: by the definitions of Yu and Benson, or by ours.
 
-    The best is chosen by the samples shown; `mode_note` says what that does.
+    In every mode the difference to the best in the same rounds stands beside it, with its interval. The best is chosen
+    by the samples shown; `mode_note` says what that does.
     """
     return ClientsComparisonOut.of(wired.clients_comparisons.of(str(campaign_id), query.mode))

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from dashboard.client import Json
 from dashboard.figures.palette import Palette, blend, palette
-from dashboard.figures.style import axis, layout
+from dashboard.figures.style import around_zero, axis, layout
 from dashboard.formatting import ms, signed_pct
 
 SYMBOLS = {"fail": "x", "inconclusive": "circle-open", "pass": "circle"}
@@ -49,7 +49,13 @@ def compare_figure(items: Sequence[Json], tolerance_pct: float, scheme: str = "l
             pal,
             height=figure_height(items),
             xaxis=axis(
-                pal, "After against before (%): right of zero it became slower", zeroline=True, zerolinecolor=pal.muted
+                pal,
+                "After against before (%): right of zero it became slower",
+                zerolinecolor=pal.muted,
+                **around_zero(
+                    [item[key] for item in shown for key in ("diff_pct", "ci_low_pct", "ci_high_pct")],
+                    least=2 * tolerance_pct,
+                ),
             ),
             yaxis=axis(
                 pal,

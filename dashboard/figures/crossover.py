@@ -40,7 +40,7 @@ def crossover_figure(lines: Sequence[Json], axis_key: str, scheme: str = "light"
             ys += [y, y, None]
     looks = {
         "H3 faster": {"color": pal.h3, "width": 7},
-        "H3 slower": {"color": pal.h2, "width": 7, "dash": "dash"},
+        "H3 slower": {"color": pal.h2, "width": 7, "dash": "10px,3px"},
         "can't be said": {"color": pal.muted, "width": 2, "dash": "dot"},
     }
     figure = go.Figure(
@@ -89,7 +89,7 @@ def crossover_figure(lines: Sequence[Json], axis_key: str, scheme: str = "light"
         layout(
             pal,
             height=figure_height(lines),
-            xaxis=axis(pal, TITLES[axis_key], type="log" if axis_key in ("size", "rate") else "linear"),
+            xaxis=axis(pal, TITLES[axis_key], **_scale(axis_key, lines)),
             yaxis=axis(
                 pal,
                 "",
@@ -101,6 +101,15 @@ def crossover_figure(lines: Sequence[Json], axis_key: str, scheme: str = "light"
         )
     )
     return figure
+
+
+def _scale(axis_key: str, lines: Sequence[Json]) -> Json:
+    """Loss and delay begin at zero; sizes and rates are spread by factors. All that was measured is within."""
+    xs = [x for line in lines for x in line["xs"]]
+    if axis_key in ("size", "rate"):
+        # decades, each with 1, 2 and 5: units in the numbers instead of powers of ten
+        return {"type": "log", "dtick": "D2", "tickformat": "~s", "ticksuffix": "B" if axis_key == "size" else ""}
+    return {"type": "linear", "autorangeoptions": {"include": [0, max(xs, default=1.0)]}, "tickformat": "~g"}
 
 
 def figure_height(lines: Sequence[Json]) -> int:

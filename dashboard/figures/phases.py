@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from dashboard.client import Json
 from dashboard.figures.palette import legible_on, palette
-from dashboard.figures.style import axis, layout
+from dashboard.figures.style import around_zero, axis, layout
 from dashboard.formatting import MINUS, ms
 
 NAMES = {"handshake": "Handshake", "wait": "Wait for the first byte", "transfer": "Transfer"}
@@ -44,7 +44,7 @@ def stacked_figure(phases: Json, scheme: str = "light") -> go.Figure:
             pal,
             barmode="stack",
             bargap=0.35,
-            xaxis=axis(pal, "Median time (ms)"),
+            xaxis=axis(pal, "Median time (ms)", rangemode="tozero"),
             yaxis=axis(pal, "", autorange="reversed"),
         )
     )
@@ -86,7 +86,12 @@ def explains_figure(phases: Json, scheme: str = "light") -> go.Figure:
     figure.update_layout(
         layout(
             pal,
-            xaxis=axis(pal, "H3 less H2 (ms): left of zero H3 is faster", zeroline=True, zerolinecolor=pal.muted),
+            xaxis=axis(
+                pal,
+                "H3 less H2 (ms): left of zero H3 is faster",
+                zerolinecolor=pal.muted,
+                **around_zero([row[key] for row in rows for key in ("diff_ms", "ci_low_ms", "ci_high_ms")]),
+            ),
             yaxis=axis(pal, "", range=[len(rows) - 0.5, -0.8]),
         )
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from dashboard.client import Json
@@ -27,6 +28,15 @@ def layout(pal: Palette, **other: Any) -> Json:
         "dragmode": "zoom",
         **other,
     }
+
+
+def around_zero(ends: Iterable[float | None], least: float = 1.0) -> Json:
+    """For an axis of differences: zero in the middle, as far to both sides as the farthest end, and ``least`` at least.
+
+    Not a ``range``, so that a viewer's zoom outlives news.
+    """
+    reach = max(least, *(abs(end) for end in ends if end is not None), 0.0)
+    return {"autorangeoptions": {"include": [-1.08 * reach, 1.08 * reach]}, "zeroline": True}
 
 
 def axis(pal: Palette, title: str, **other: Any) -> Json:

@@ -32,12 +32,16 @@ def trend_figure(series: Sequence[Json], notes: Sequence[Json], scheme: str = "l
         layout(
             pal,
             xaxis=axis(pal, f"Time ({zone})", type="date", autorangeoptions={"include": _span(series, zone)}),
-            yaxis=axis(pal, title, zeroline=unit == "%", zerolinecolor=pal.muted),
+            yaxis=axis(pal, title, zerolinecolor=pal.muted, **(_WITH_ZERO if unit == "%" else {})),
             shapes=[_note_line(clock(note["at"], zone), pal) for note in notes],
             annotations=[_note_text(note, clock(note["at"], zone), pal) for note in notes],
         )
     )
     return figure
+
+
+_WITH_ZERO = {"zeroline": True, "autorangeoptions": {"include": [0]}}
+"""So that it shows on which side of zero a difference is."""
 
 
 def clock(text: str, zone: str) -> str:

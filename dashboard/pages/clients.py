@@ -15,8 +15,19 @@ from dashboard.pages.place import Place
 from dashboard.pages.shell import state_box
 from dashboard.pages.view import Choice, Drawn, csv_href, value_in
 
-MODES = (("yu2020", "means, with a t-test (yu2020)"), ("yu2021", "medians (yu2021)"))
-_FIELDS = ("client", "n", "value_pct", "shown_pct", "p_value")
+MODES = (
+    ("lastbyte", "lastbyte: paired, with intervals"),
+    ("yu2020", "yu2020: means, with a t-test"),
+    ("yu2021", "yu2021: medians"),
+)
+_FIELDS = (
+    "client", "n", "value_pct", "shown_pct", "p_value", "paired_n", "paired_pct", "ci_low_pct", "ci_high_pct",
+    "confidence",
+)  # fmt: skip
+WHISKERS = (
+    " The whisker under a number is the interval of the paired difference, zero in the middle and ±{:g} % at the sides "
+    "of the square; a ? marks a difference that is not established."
+)
 _CELL = ("endpoint", "size_label", "profile", "loss_pct", "extra_rtt_ms", "rate_mbit_s", "best", "unproven_reason")
 
 
@@ -36,7 +47,7 @@ def draw(api: ApiClient, place: Place) -> Drawn:
         return Drawn("empty", head, _nothing)
     several = [c for c in measured if sum("-h3" in name and "@" not in name for name in c["clients"]) > 1]
     chosen = value_in(place, "campaign", [c["id"] for c in measured], (several or measured)[0]["id"])
-    mode = value_in(place, "mode", [m for m, _ in MODES], "yu2020")
+    mode = value_in(place, "mode", [m for m, _ in MODES], "lastbyte")
     campaign = next(c for c in measured if c["id"] == chosen)
     comparison = api.clients_comparison(chosen, mode)
     return Drawn(
@@ -56,9 +67,9 @@ def body(comparison: Json, place: Place) -> list[html.Div | html.P | html.Sectio
     """The note of the definition, and a grid per condition."""
     note = html.P(
         [
-            html.Strong("Read with care. "),
+            html.Strong("How to read it. " if comparison["mode"] == "lastbyte" else "As in the paper. "),
             comparison["mode_note"],
-            " A ? marks a difference that the test does not find.",
+            WHISKERS.format(comparison["limits_pct"][1]),
         ],
         className="lb-warning",
         role="note",

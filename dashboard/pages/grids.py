@@ -8,7 +8,7 @@ from typing import Any, cast
 from dash import dcc, html
 
 from dashboard import ids
-from dashboard.answer import SHOWN, Line, condition_words, headline, lines, rests_on, square, summary
+from dashboard.answer import SHOWN, Line, brief, condition_words, lines, rests_on, square, summary
 from dashboard.attributes import aria, data
 from dashboard.client import Json
 from dashboard.figures.grid import AXES, Axis, Panel, all_cells, all_sizes, best_axis, off_grid, panels
@@ -28,7 +28,9 @@ MODES = (
 )
 
 
-ANSWERS = ("H3 slower", "H3 faster", "No difference established")
+ANSWERS = ("H3 slower", "H3 faster", "No difference established", "Rests on")
+NAMED = 2
+"""Squares named in the line of a provider, per direction; the table below the heatmaps names more."""
 MOST_LISTED = 8
 """More cells outside the grids stay folded."""
 
@@ -111,15 +113,40 @@ def only_profile(heatmap: Json, profile: str) -> Json:
 
 
 def answer(cells: Sequence[tuple[str, Json]]) -> html.Div:
-    """The answer before the pictures: one sentence, then where H3 is slower and faster for each provider."""
+    """The answer before the pictures: one sentence for all, then a line for each provider."""
     only = [cell for _, cell in cells]
+    rests = rests_on(only)
     return html.Div(
         [
-            html.P([html.Strong(summary(only)), " ", headline(cells)], className="lb-summary", role="status"),
-            html.P(rests_on(only), className="lb-muted") if rests_on(only) else None,
+            html.P(html.Strong(summary(only)), className="lb-summary", role="status"),
+            html.Ul([_provider_line(line) for line in lines(cells) if line.judged], className="lb-provider-lines")
+            if rests
+            else None,
+            html.P(f"{rests} In brackets: the 95{NBSP}% interval.", className="lb-muted") if rests else None,
         ],
         className="lb-answer",
     )
+
+
+def _provider_line(line: Line) -> html.Li:
+    """Where H3 is slower and faster for a provider, by how much, how sure that is, and on how many trials it rests."""
+    return html.Li(
+        [
+            html.Strong(line.provider),
+            ": ",
+            *_named_squares("slower", "lb-word-h2", line.slower),
+            *_named_squares("faster", "lb-word-h3", line.faster),
+            f"Not established in {line.unclear} of {plural(line.judged, 'square')}. " if line.unclear else None,
+            html.Span(plural(line.trials, "trial") + ".", className="lb-muted"),
+        ]
+    )
+
+
+def _named_squares(word: str, look: str, cells: Sequence[Json]) -> list[Any]:
+    if not cells:
+        return [f"H3 {word} nowhere. "]
+    more = f"; and {len(cells) - NAMED} more" if len(cells) > NAMED else ""
+    return [html.Span(f"H3 {word}", className=look), f" at {'; '.join(brief(c) for c in cells[:NAMED])}{more}. "]
 
 
 def in_words(cells: Sequence[tuple[str, Json]]) -> html.Div | None:
@@ -150,6 +177,7 @@ def _answer_row(line: Line) -> html.Tr:
             html.Td(_squares(line.slower), **data(label=ANSWERS[0])),
             html.Td(_squares(line.faster), **data(label=ANSWERS[1])),
             html.Td(plural(line.unclear, "square") if line.unclear else DASH, **data(label=ANSWERS[2])),
+            html.Td(plural(line.trials, "trial"), **data(label=ANSWERS[3])),
         ]
     )
 

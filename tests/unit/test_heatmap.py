@@ -23,9 +23,11 @@ from lastbyte.ports import (
 )
 from lastbyte.services.client_comparison import ClientsComparisons
 from lastbyte.services.heatmap import Heatmaps
+from lastbyte.services.paper import HeatmapMode
 from lastbyte.services.squares import corrected, square, why_unproven
+from lastbyte.services.stopping import counted_times
 from lastbyte.stats import papermodes
-from lastbyte.stats.paired import Verdict
+from lastbyte.stats.paired import Verdict, compare, paired_rounds
 from lastbyte.stats.percentiles import percentiles
 from lastbyte.stats.phases import PhaseTimes, decompose
 from lastbyte.stats.significance import benjamini_hochberg, spread_p, wilcoxon_p
@@ -293,7 +295,26 @@ def test_h3_clients_are_compared_with_the_best_of_them(mode: papermodes.Mode) ->
     stored = Stored()
     found = ClientsComparisons(cast("CampaignStore", stored), cast("ResultStore", stored)).of("c", mode)
     (item,) = found.providers[0].cells
-    assert item.comparison == papermodes.client_comparison(stored.samples("a-h3", "b-h3"), mode)
-    assert item.comparison.best == "b-h3"
-    assert item.n == {"a-h3": 10, "b-h3": 10}
+    expected = papermodes.client_comparison(stored.samples("a-h3", "b-h3"), mode)
+    assert [(c.client, c.value_pct, c.shown_pct, c.p_value) for c in item.clients] == [
+        (c.client, c.value_pct, c.shown_pct, c.p_value) for c in expected.clients
+    ]
+    assert item.best == "b-h3"
+    assert {c.client: c.n for c in item.clients} == {"a-h3": 10, "b-h3": 10}
     assert "best" in found.mode_note
+
+
+@pytest.mark.parametrize("mode", ["yu2020", "yu2021", "lastbyte"])
+def test_each_h3_client_has_the_interval_of_its_paired_difference_to_the_best(mode: HeatmapMode) -> None:
+    stored = Stored()
+    found = ClientsComparisons(cast("CampaignStore", stored), cast("ResultStore", stored)).of("c", mode)
+    (item,) = found.providers[0].cells
+    other, best = item.clients
+    assert (other.client, best.client, best.paired) == ("a-h3", item.best, None)
+    rounds = {name: counted_times(stored.trials, name) for name in ("a-h3", "b-h3")}
+    assert other.paired == compare(*paired_rounds(rounds["b-h3"], rounds["a-h3"]))
+    assert other.paired.n > 5
+    if mode == "lastbyte":
+        assert (other.value_pct, best.value_pct, best.p_value) == (other.paired.diff_pct, 0, None)
+        assert other.p_value is not None
+        assert "round by round" in found.mode_note

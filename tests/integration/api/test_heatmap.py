@@ -294,7 +294,18 @@ def test_clients_are_compared_with_the_best_h3_client(
     assert "flatters" in found["mode_note"]
     assert (first["endpoint"], first["best"]) == (ENDPOINTS[0].id, H3)
     assert first["clients"] == [
-        {"client": H3, "n": 10, "value_pct": 0, "shown_pct": expected.shown_pct, "p_value": expected.p_value}
+        {
+            "client": H3,
+            "n": 10,
+            "value_pct": 0,
+            "shown_pct": expected.shown_pct,
+            "p_value": expected.p_value,
+            "paired_n": None,
+            "paired_pct": None,
+            "ci_low_pct": None,
+            "ci_high_pct": None,
+            "confidence": None,
+        }
     ]
     assert all((cell["best"], cell["clients"]) == (None, []) for cell in others)
 

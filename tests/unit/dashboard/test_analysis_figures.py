@@ -81,7 +81,7 @@ def test_a_crossover_changes_colour_and_dash_where_they_cross() -> None:
     figure = crossover_figure([line(), line(kind="too uncertain", x=None)], "loss")
     tracks = {t.name: t for t in figure.data}
     assert list(tracks["H3 slower"].x) == [0.0, 0.4, None]
-    assert (tracks["H3 slower"].line.color, tracks["H3 slower"].line.dash) == (LIGHT.h2, "dash")
+    assert (tracks["H3 slower"].line.color, tracks["H3 slower"].line.dash) == (LIGHT.h2, "10px,3px")
     assert list(tracks["can't be said"].x) == [0.0, 1.0, None]
     assert list(tracks["crossover"].error_x.array) == [pytest.approx(0.3)]
     assert figure.layout.xaxis.title.text == "Extra loss (%)"
@@ -112,6 +112,8 @@ def test_failing_items_come_first_and_differ_without_colour() -> None:
     assert good.marker.color != fail.marker.color
     assert list(fail.error_x.arrayminus) == [2.0, 2.0]
     assert (figure.layout.shapes[0].x0, figure.layout.shapes[0].x1) == (-5.0, 5.0)
+    low, high = figure.layout.xaxis.autorangeoptions.include
+    assert -low == high > 33.0, "symmetric about zero, with the farthest end of an interval inside"
 
 
 def test_the_campaign_to_compare_with_shares_most_cells() -> None:

@@ -132,6 +132,11 @@ def compared(client: str, value: float, shown: float | None = None) -> dict[str,
         "value_pct": value,
         "shown_pct": value if shown is None else shown,
         "p_value": 0.001,
+        "paired_n": 10,
+        "paired_pct": value,
+        "ci_low_pct": value - 1,
+        "ci_high_pct": value + 1,
+        "confidence": 0.95,
     }
 
 

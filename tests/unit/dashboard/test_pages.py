@@ -101,7 +101,11 @@ def test_the_query_chooses_the_axis() -> None:
 def test_home_answers_in_words_before_the_picture() -> None:
     text = served("/", cell("loss-1", loss_pct=1.0))
     assert text.index("H3 slower in 1") < text.index('"z"')
-    assert "H3 is slowest for testbed-caddy at 1 % loss, 100 KB: +12.3 %" in text
+    # A line per provider: where, by how much, how sure, on how many trials.
+    line = text[text.index("lb-word-h2") - 400 : text.index('"z"')]
+    assert " at 1 % loss, 100 KB: +12.3 % (+10.3 … +14.3). " in line
+    assert "H3 faster nowhere." in line
+    assert "20 trials." in line
     assert "Rests on 20 trials" in text
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from dashboard.answer import headline, lines, rests_on, summary
+from dashboard.answer import brief, lines, rests_on, summary
 from dashboard.export import heatmap_csv, trials_csv
 from dashboard.formatting import amount, duration, exact_time, ms, plural, signed_pct, size_label, when
 from dashboard.words import FEW_ROUNDS, drawn_pct, explanation, kind_of
@@ -93,17 +93,11 @@ def test_time_outs_that_leave_a_bound_are_drawn_with_it() -> None:
     assert kind_of(bounded) == "h2 faster"
 
 
-def test_the_headline_names_the_largest_differences_with_interval_and_n() -> None:
-    cells = [
-        ("a", cell(diff=5.0)),
-        ("b", cell("loss-1", "1MB", diff=48.0, loss_pct=1.0)),
-        ("c", cell(diff=-9.0, extra_rtt_ms=50.0)),
-        ("c", cell(diff=-90.0, verdict="inconclusive")),
-    ]
-    text = headline(cells).replace("\u00a0", " ")
-    assert "H3 is slowest for b at 1 % loss, 1 MB: +48.0 % (95 % interval +46.0 … +50.0, n = 10)." in text
-    assert "H3 is fastest for c at 50 ms extra delay, 100 KB" in text
-    assert headline([("a", cell(verdict="inconclusive"))]) == ""
+def test_a_square_in_words_has_place_value_and_interval() -> None:
+    found = cell("loss-1", "1MB", diff=48.0, loss_pct=1.0)
+    assert brief(found).replace("\u00a0", " ") == "1 % loss, 1 MB: +48.0 % (+46.0 … +50.0)"
+    bounded = cell(diff_pct=None, at_least_pct=250.0, at_most_pct=None, verdict="h2 faster", ci_low_pct=None)
+    assert brief(bounded).replace("\u00a0", " ") == "no loss or delay added, 100 KB: ≥ +250 %"
 
 
 def test_what_it_rests_on_counts_trials_of_both_clients_and_those_left_out() -> None:
@@ -117,4 +111,4 @@ def test_the_answer_per_provider_is_sorted_by_size_of_effect() -> None:
     )
     assert [c["diff_pct"] for c in line.slower] == [48.0, 5.0]
     assert [c["diff_pct"] for c in line.faster] == [-3.5]
-    assert line.unclear == 1
+    assert (line.unclear, line.judged, line.trials) == (1, 4, 80)
