@@ -10,7 +10,7 @@ from fastapi import Depends, Request
 
 from api.events import CampaignEvents
 from api.idempotency import Keys
-from api.kept import KeptAnswers
+from api.kept import AnswersInMemory, KeptAnswers
 from lastbyte.adapters.artifact_files import ArtifactFiles
 from lastbyte.adapters.postgres.gauges import PostgresGauges
 from lastbyte.adapters.rate_limits import RateLimits
@@ -66,6 +66,7 @@ class Container:
     campaign_comparisons: CampaignComparisons
     crossovers: CrossoverFinder
     trends: TrendBuilder
+    trend_answers: AnswersInMemory
     clients_comparisons: ClientsComparisons
     schedule_store: ScheduleStore
     schedules: Schedules

@@ -6,7 +6,7 @@ from functools import partial
 
 from api.container import Container
 from api.events import CampaignEvents
-from api.kept import KeptAnswers, code_digest
+from api.kept import AnswersInMemory, KeptAnswers, code_digest
 from lastbyte.adapters.artifact_files import ArtifactFiles
 from lastbyte.adapters.celery_queue import CeleryCellQueue
 from lastbyte.adapters.client_descriptions import load_clients
@@ -97,6 +97,7 @@ def wire(settings: Settings) -> Container:
         campaign_comparisons=CampaignComparisons(campaign_store, results),
         crossovers=CrossoverFinder(campaign_store, results),
         trends=TrendBuilder(PostgresTrendReader(engine), annotations),
+        trend_answers=AnswersInMemory(),
         clients_comparisons=ClientsComparisons(campaign_store, results),
         schedule_store=schedule_store,
         schedules=Schedules(schedule_store, campaigns),

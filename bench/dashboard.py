@@ -22,7 +22,7 @@ import psutil
 from playwright.sync_api import Page, Request, sync_playwright
 from sqlalchemy import Engine
 
-from bench.many_trials import fill
+from bench.many_trials import ARMS, fill
 from bench.store import made_up_trial
 from lastbyte.adapters.postgres.campaign_store import PostgresCampaignStore
 from lastbyte.adapters.postgres.catalogue import PostgresCatalogue
@@ -97,7 +97,7 @@ def _report(
 
 def _campaign(engine: Engine) -> None:
     """One measured campaign of 3 x 3 endpoints and six conditions."""
-    arms = [client for client in clients() if client.program == "curl-quiche"]
+    arms = [client for client in clients() if client.id in ARMS]
     chosen = [profile for profile in profiles().values() if profile.name in CONDITIONS]
     PostgresCatalogue(engine).sync(endpoints(), chosen, arms)
     campaigns, store = PostgresCampaignStore(engine), PostgresCellStore(engine)

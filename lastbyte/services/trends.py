@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -70,6 +71,20 @@ class Trends:
     """There are older cells, which were not read."""
 
 
+@dataclass(frozen=True, slots=True)
+class TrendCells:
+    """What trends are drawn from."""
+
+    cells: tuple[TrendCell, ...]
+    """Oldest first."""
+    annotations: tuple[Annotation, ...]
+    truncated: bool
+
+    def revision(self) -> str:
+        """Changes with whatever the trends of these cells show."""
+        return hashlib.sha256(repr((self.cells, self.annotations, self.truncated)).encode()).hexdigest()
+
+
 class TrendBuilder:
     """Builds trends from what is stored."""
 
@@ -79,26 +94,32 @@ class TrendBuilder:
         self._figures = KeptFigures(reader)
 
     def of(self, which: TrendFilter, clients: Sequence[str] = (), baseline: str | None = None) -> Trends:
+        """``drawn`` from what is there now."""
+        return self.drawn(self.cells(which), clients, baseline)
+
+    def cells(self, which: TrendFilter) -> TrendCells:
+        """The cells that trends are made of, and what was noted of their time."""
+        cells = self._reader.cells(which, MAX_CELLS + 1)
+        notes = self._annotations.annotations(which.measured_from, which.measured_to)
+        wanted = tuple(note for note in notes if note.endpoint_id is None or note.endpoint_id in which.endpoint_ids)
+        return TrendCells(tuple(cells[-MAX_CELLS:]), wanted, len(cells) > MAX_CELLS)
+
+    def drawn(self, found: TrendCells, clients: Sequence[str] = (), baseline: str | None = None) -> Trends:
         """Series of these clients (none: of all), and the difference of each from ``baseline``.
 
         Without ``baseline``, each client that speaks H3 (its id ends in ``-h3``) is compared with the same program's
         H2 client, or the first H2 client there is.
         """
-        cells = self._reader.cells(which, MAX_CELLS + 1)
-        truncated = len(cells) > MAX_CELLS
-        cells = cells[-MAX_CELLS:]
         groups: dict[Key, list[TrendCell]] = defaultdict(list)
-        for cell in cells:
+        for cell in found.cells:
             groups[cell.endpoint_id, cell.profile_name, cell.vantage].append(cell)
-        figures = self._figures.of(cells)
+        figures = self._figures.of(found.cells)
         series = [
             line
             for key, members in sorted(groups.items())
             for line in self._lines(key, members, figures, clients, baseline)
         ]
-        notes = self._annotations.annotations(which.measured_from, which.measured_to)
-        wanted = tuple(note for note in notes if note.endpoint_id is None or note.endpoint_id in which.endpoint_ids)
-        return Trends(tuple(series), wanted, len(cells), truncated)
+        return Trends(tuple(series), found.annotations, len(found.cells), found.truncated)
 
     def _lines(
         self,

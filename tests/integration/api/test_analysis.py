@@ -186,8 +186,14 @@ def test_trends_date_a_change_and_carry_notes(measured: Measured, api: httpx.Cli
     later = api.get("/trends", params={**params, "measured_from": "2026-01-10T00:00:00Z"}).json()
     assert len(later["series"][0]["points"]) == 5
     assert later["annotations"] == []
+    assert api.get("/trends", params=params).json() == trends, "kept, and still so"
     ident = api.get("/annotations").json()["items"][0]["id"]
     assert api.delete(f"/annotations/{ident}").status_code == 204
+    assert api.get("/trends", params=params).json() == {**trends, "annotations": []}, (
+        "what was kept does not outlive it"
+    )
+    measured.campaign({"baseline": 1.1}, rounds=6, labels=["nightly"])
+    assert len(api.get("/trends", params=params).json()["series"][0]["points"]) == 15, "a new night"
     assert api.delete(f"/annotations/{ident}").status_code == 404
 
 
