@@ -75,8 +75,8 @@ class ProgramClientRunner:
             http_version=said.http_version,
             body_bytes=said.body_bytes,
             remote_address=said.remote_address,
-            # The limit that a time-out is censored at; the request before is no part of it.
-            elapsed_s=done.elapsed_s if client.memory is None else min(done.elapsed_s, timeout_s),
+            # The limit that a time-out is censored at; a request before, or a browser's start, is no part of it.
+            elapsed_s=done.elapsed_s if says_curl and client.memory is None else min(done.elapsed_s, timeout_s),
             body_sha256=done.stdout_sha256,
             tls=tls_of(client, done.stderr, server_group)
             if says_curl

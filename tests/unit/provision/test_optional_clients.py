@@ -23,7 +23,7 @@ SHIPPED = {description.program: description for description in load_descriptions
 def test_setting_up_brings_no_optional_client() -> None:
     names = [step.name for step in setup.default_steps()]
     assert {"curl-quiche", "curl-ngtcp2"} <= set(names)
-    assert not {"quic-go", "aioquic", "curl-cffi", "curl-openssl", "hq"} & set(names)
+    assert not {"quic-go", "aioquic", "chromium", "curl-cffi", "curl-openssl", "hq"} & set(names)
 
 
 def test_optional_clients_come_last() -> None:
@@ -87,7 +87,7 @@ def _described(tmp_path: Path) -> ClientDescription:
     return read_description(file)
 
 
-@pytest.mark.parametrize("program", ["aioquic", "curl-cffi", "quic-go"])
+@pytest.mark.parametrize("program", ["aioquic", "chromium", "curl-cffi", "quic-go"])
 def test_everything_that_is_fetched_is_pinned_by_digest(program: str) -> None:
     folder = source_clients.folder_of(SHIPPED[program])
     assert folder is not None

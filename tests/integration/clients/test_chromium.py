@@ -1,0 +1,88 @@
+"""Chromium as a client; skipped where the program or the browser is not installed."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from lastbyte.adapters.executables import find_executable
+from lastbyte.domain.client import Client
+from lastbyte.domain.trial import FailureKind
+from testbed.catalogue import DIGESTS
+from testbed.state import TestbedState
+from tests.integration.clients.conftest import Run
+
+HOST = "testbed-nginx.test"
+LIMIT_S = 90.0
+"""For a browser on a busy machine."""
+
+
+@pytest.fixture(autouse=True)
+def _installed(shipped: dict[str, Client]) -> None:
+    if find_executable(shipped["chromium-h3"].executable) is None:
+        pytest.skip("the client chromium is optional and not here; lastbyte clients install chromium")
+    if shutil.which("chromium") is None:
+        pytest.skip("no chromium on PATH; apt-get install chromium")
+
+
+@pytest.mark.parametrize("client_id", ["chromium-h2", "chromium-h3"])
+def test_a_fresh_browser_fetches_over_its_protocol_and_says_when(
+    run: Run, testbed: TestbedState, shipped: dict[str, Client], tmp_path: Path, client_id: str
+) -> None:
+    keys, client = tmp_path / "keys", shipped[client_id]
+    client = dataclasses.replace(client, env={**client.env, "SSLKEYLOGFILE": str(keys)})
+    seen = run(client, HOST, size=100_000, timeout_s=LIMIT_S)
+    assert seen.failure is None
+    assert seen.timings is not None
+    assert seen.timings.handshake_s is not None
+    assert seen.timings.ttfb_s is not None
+    assert 0 < seen.timings.handshake_s < seen.timings.ttfb_s < seen.timings.ttlb_s < seen.elapsed_s
+    assert (seen.http_status, seen.http_version, seen.body_bytes) == (200, client_id[-1], 100_000)
+    assert seen.remote_address == testbed.address_of(HOST)
+    assert seen.body_sha256 == DIGESTS["100KB"]
+    assert seen.headers["x-tls-resumed"] == "no"
+    assert seen.headers["x-connection-requests"] == "1"
+    assert seen.tls is not None
+    assert seen.tls.group == seen.headers["x-tls-group"]
+    assert "SERVER_TRAFFIC_SECRET_0" in keys.read_text()
+
+
+@pytest.mark.parametrize("client_id", ["chromium-h2", "chromium-h3"])
+def test_a_certificate_by_an_unknown_authority_is_a_failure(
+    run: Run, shipped: dict[str, Client], client_id: str
+) -> None:
+    seen = run(dataclasses.replace(shipped[client_id], ca_argv=()), HOST, timeout_s=LIMIT_S)
+    assert seen.failure is not None
+    assert seen.failure.kind is FailureKind.TLS
+
+
+@pytest.mark.parametrize("grace_s", [0.4, 60.0], ids=["killed", "by itself"])
+def test_a_browser_past_its_limit_is_gone_with_all_its_processes(
+    run: Run, testbed: TestbedState, monkeypatch: pytest.MonkeyPatch, grace_s: float
+) -> None:
+    monkeypatch.setattr("lastbyte.adapters.program_client.GRACE_S", grace_s)
+    seen = run("chromium-h3", HOST, timeout_s=0.01)
+    assert seen.failure is not None
+    assert seen.failure.kind is FailureKind.TIMEOUT
+    for _ in range(200):
+        left = browsers_in(testbed.netns)
+        if not left:
+            return
+        time.sleep(0.1)
+    pytest.fail(f"still there: {left}")
+
+
+def browsers_in(netns: Path) -> list[str]:
+    """Command lines of the browsers in a network namespace."""
+    namespace, found = netns.stat().st_ino, []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            line = (process / "cmdline").read_bytes()
+            if b"lb-chromium-" in line and (process / "ns/net").stat().st_ino == namespace:
+                found.append(line.replace(b"\0", b" ").decode())
+    return found
