@@ -126,7 +126,7 @@ class AccessControl:
         await self._app(scope, receive, with_limits)
 
 
-def caller_of(request: Request) -> Caller:
+async def caller_of(request: Request) -> Caller:
     """Who sent this request."""
     caller: Caller = getattr(request.state, "caller", ANYBODY)
     return caller

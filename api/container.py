@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 from api.events import CampaignEvents
 from api.idempotency import Keys
 from api.kept import AnswersInMemory, KeptAnswers
+from api.rendered import RenderedCampaigns
 from lastbyte.adapters.artifact_files import ArtifactFiles
 from lastbyte.adapters.postgres.gauges import PostgresGauges
 from lastbyte.adapters.rate_limits import RateLimits
@@ -62,6 +63,7 @@ class Container:
     kept: KeptAnswers
     events: CampaignEvents
     idempotency: Keys
+    rendered: RenderedCampaigns
     pooled_heatmaps: PooledHeatmaps
     campaign_comparisons: CampaignComparisons
     crossovers: CrossoverFinder
@@ -84,8 +86,8 @@ class Container:
     close: Callable[[], None]
 
 
-def container_of(request: Request) -> Container:
-    """The container of the application that serves this request."""
+async def container_of(request: Request) -> Container:
+    """The container of the application that serves this request; async, since FastAPI runs others in a thread."""
     container: Container = request.app.state.container
     return container
 

@@ -7,6 +7,7 @@ what is dear to work out is kept in ``api.kept``.
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from http import HTTPStatus
 
 from starlette.datastructures import Headers
@@ -25,7 +26,7 @@ class ETags:
             await self._app(scope, receive, send)
             return
         held: Message | None = None
-        body = bytearray()
+        parts: list[bytes] = []
 
         async def tagged(message: Message) -> None:
             nonlocal held
@@ -35,11 +36,11 @@ class ETags:
             if held is None or message["type"] != "http.response.body":
                 await send(message)
                 return
-            body.extend(message.get("body", b""))
+            parts.append(message.get("body", b""))
             if message.get("more_body", False):
                 return
             known = Headers(scope=scope).get("if-none-match")
-            await _finish(send, held, bytes(body), known)
+            await _finish(send, held, parts[0] if len(parts) == 1 else b"".join(parts), known)
 
         await self._app(scope, receive, tagged)
 
@@ -51,7 +52,7 @@ def _is_tagged(start: Message) -> bool:
 
 
 async def _finish(send: Send, start: Message, body: bytes, known: str | None) -> None:
-    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    tag = _tag(body)
     headers = [*start["headers"], (b"etag", tag.encode()), (b"cache-control", b"private, no-cache")]
     if known is not None and _matches(known, tag):
         kept = [(name, value) for name, value in headers if name not in (b"content-length", b"content-type")]
@@ -60,6 +61,12 @@ async def _finish(send: Send, start: Message, body: bytes, known: str | None) ->
         return
     await send({**start, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+@lru_cache(maxsize=16)
+def _tag(body: bytes) -> str:
+    """What is kept in memory comes as the very same bytes again, whose hash Python knows."""
+    return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
 
 
 def _matches(known: str, tag: str) -> bool:

@@ -7,6 +7,7 @@ from functools import partial
 from api.container import Container
 from api.events import CampaignEvents
 from api.kept import AnswersInMemory, KeptAnswers, code_digest
+from api.rendered import RenderedCampaigns
 from lastbyte.adapters.artifact_files import ArtifactFiles
 from lastbyte.adapters.celery_queue import CeleryCellQueue
 from lastbyte.adapters.client_descriptions import load_clients
@@ -91,6 +92,7 @@ def wire(settings: Settings) -> Container:
         cell_details=CellDetails(campaign_store, results, cells),
         heatmaps=Heatmaps(campaign_store, results),
         idempotency=PostgresIdempotency(engine),
+        rendered=RenderedCampaigns(),
         events=CampaignEvents(campaign_store, cells),
         kept=KeptAnswers(PostgresKeptAnswers(engine), code_digest()),
         pooled_heatmaps=PooledHeatmaps(campaign_store, results),

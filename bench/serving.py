@@ -7,6 +7,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,27 +26,40 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(application: str, environment: Mapping[str, str], *options: str) -> Iterator[str]:
-    """The URL of an application that uvicorn serves in a process of its own, as ``lastbyte up`` has it served."""
+def serving(application: str) -> Iterator[str]:
+    """The URL of an application that uvicorn serves in a process of its own, without a line per request."""
     port = free_port()
-    argv = [sys.executable, "-m", "uvicorn", *options, application, "--port", str(port)]
-    argv += ["--no-access-log", "--log-level", "warning"]
-    process = subprocess.Popen(argv, env={**os.environ, **environment}, stdin=subprocess.DEVNULL)
-    url = f"http://127.0.0.1:{port}"
-    try:
-        _wait_for(f"{url}/healthz", process)
+    options = ["--no-access-log", "--log-level", "warning", "--ws", "none"]
+    with _answering([sys.executable, "-m", "uvicorn", application, "--port", str(port), *options], {}, port) as url:
         yield url
-    finally:
-        process.terminate()
-        process.wait(30)
 
 
 @contextmanager
 def serving_api(database_url: str, broker_url: str = "redis://127.0.0.1:1/0") -> Iterator[str]:
-    """The REST API on this database."""
-    environment = {"LASTBYTE_DATABASE_URL": database_url, "LASTBYTE_BROKER_URL": broker_url}
-    with serving("api.app:create_app", environment, "--factory") as url:
+    """The REST API on this database, as ``lastbyte up`` has it served: with a log line per request in a file."""
+    port = free_port()
+    environment = {
+        "LASTBYTE_DATABASE_URL": database_url,
+        "LASTBYTE_BROKER_URL": broker_url,
+        "LASTBYTE_API_PORT": str(port),
+    }
+    with _answering([sys.executable, "-m", "api"], environment, port) as url:
         yield url
+
+
+@contextmanager
+def _answering(argv: list[str], environment: Mapping[str, str], port: int) -> Iterator[str]:
+    url = f"http://127.0.0.1:{port}"
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(
+            argv, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+        )
+        try:
+            _wait_for(f"{url}/healthz", process)
+            yield url
+        finally:
+            process.terminate()
+            process.wait(30)
 
 
 def times_ms(call: Callable[[str], object], arguments: Iterable[str]) -> list[float]:

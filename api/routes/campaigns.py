@@ -9,6 +9,7 @@ from fastapi import APIRouter, BackgroundTasks, Query, Request, Response, status
 
 from api.access import Called, may_use_any_port
 from api.container import Container, Wired
+from api.rendered import page_of
 from api.routes.problems import CONFLICT, INVALID, NOT_FOUND, TOO_LARGE
 from api.schemas.campaigns import CampaignEditIn, CampaignIn, CampaignOut, CampaignQuery, RerunIn
 from api.schemas.common import Page
@@ -48,11 +49,12 @@ def estimate_campaign(body: CampaignIn, wired: Wired) -> EstimateOut:
     return EstimateOut.of(wired.estimates.of(wired.campaigns.plan(body.to_request())))
 
 
-@router.get("", responses=INVALID)
-def list_campaigns(query: Annotated[CampaignQuery, Query()], wired: Wired, request: Request) -> Page[CampaignOut]:
+@router.get("", response_model=Page[CampaignOut], responses=INVALID)
+def list_campaigns(query: Annotated[CampaignQuery, Query()], wired: Wired, request: Request) -> Response:
     """Campaigns, newest first."""
     page = wired.campaign_store.page(query.to_filter(), query.limit, query.cursor)
-    return Page(items=[_out(request, campaign) for campaign in page.items], next=page.next, total=page.total)
+    rendered = [wired.rendered.of(campaign, lambda found: _out(request, found)) for campaign in page.items]
+    return Response(page_of(rendered, page.next, page.total), media_type="application/json")
 
 
 @router.get("/{campaign_id}", responses={**NOT_FOUND, **INVALID})

@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import Connection, Engine, func, insert, select, text, tuple_
+from sqlalchemy import Connection, Engine, func, insert, select, text
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from lastbyte.adapters.postgres import campaign_actions, codec, leases, paging
 from lastbyte.adapters.postgres.campaign_actions import campaign_uuid
-from lastbyte.adapters.postgres.campaign_records import campaign_rows, conditions, records
+from lastbyte.adapters.postgres.campaign_records import CampaignReader
 from lastbyte.adapters.postgres.engine import transaction
 from lastbyte.adapters.postgres.models import CampaignArmRow, CampaignRow, CellRow, ClientRow, EndpointRow
 from lastbyte.domain.campaign import CellState, Priority
@@ -53,6 +53,7 @@ class PostgresCampaignStore:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._reader = CampaignReader(engine)
 
     def create(self, plan: CampaignPlan) -> str:
         """Store the campaign with all its cells in one transaction; gives its id."""
@@ -61,26 +62,16 @@ class PostgresCampaignStore:
 
     def get(self, campaign_id: str) -> CampaignRecord:
         """Raises NotFound."""
-        with transaction(self._engine) as connection:
-            rows = connection.execute(campaign_rows().where(CampaignRow.id == campaign_uuid(campaign_id))).all()
-            if not rows:
-                raise NotFound("campaign", campaign_id)
-            return records(connection, rows)[0]
+        found = self._reader.get(campaign_uuid(campaign_id))
+        if found is None:
+            raise NotFound("campaign", campaign_id)
+        return found
 
     def page(self, which: CampaignFilter, limit: int, cursor: str | None) -> Slice[CampaignRecord]:
         """Newest first; raises InvalidInput for a cursor that is none."""
-        wanted = conditions(which)
-        query = campaign_rows().where(*wanted)
-        if cursor is not None:
-            query = query.where(tuple_(CampaignRow.created_at, CampaignRow.id) < _position(cursor))
-        query = query.order_by(CampaignRow.created_at.desc(), CampaignRow.id.desc()).limit(limit + 1)
-        with transaction(self._engine) as connection:
-            rows = connection.execute(query).all()
-            total = connection.execute(select(func.count()).select_from(CampaignRow).where(*wanted)).scalar_one()
-            items = tuple(records(connection, rows[:limit]))
-        more = len(rows) > limit
-        last = rows[limit - 1] if more else None
-        return Slice(items, total, paging.encode(last.created_at.isoformat(), str(last.id)) if last else None)
+        after = _position(cursor) if cursor is not None else None
+        items, total, last = self._reader.page(which, limit, after)
+        return Slice(tuple(items), total, paging.encode(last[0].isoformat(), str(last[1])) if last else None)
 
     def cancel(self, campaign_id: str) -> bool:
         """Stop it and its open cells; False when it was over already. Raises NotFound."""

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import select
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any, cast
 
+import psycopg
 from psycopg.errors import UndefinedColumn, UndefinedTable
-from sqlalchemy import Connection, Engine, create_engine
-from sqlalchemy.exc import InterfaceError, OperationalError, ProgrammingError
+from psycopg.rows import namedtuple_row
+from sqlalchemy import Connection, Engine, PoolProxiedConnection, create_engine, event
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import DisconnectionError, InterfaceError, OperationalError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from lastbyte.domain.errors import StoreUnavailable
+
+ASKED_AFTER_S = 5.0
+"""An idle connection is asked whether it still lives before it is used after so long."""
+
+_USED_AT = "lastbyte used at"
 
 STATEMENT_TIMEOUT_MS = 30_000
 LOCK_TIMEOUT_MS = 10_000
@@ -33,9 +45,8 @@ def make_engine(database_url: str, application_name: str = "lastbyte", pool_size
             ("timezone", "UTC"),
         )
     )
-    return create_engine(
+    engine = create_engine(
         database_url,
-        pool_pre_ping=True,
         pool_size=pool_size,
         max_overflow=pool_size,
         pool_timeout=10,
@@ -49,6 +60,32 @@ def make_engine(database_url: str, application_name: str = "lastbyte", pool_size
             "tcp_user_timeout": 20_000,
         },
     )
+    event.listen(engine, "checkin", _note_use)
+    event.listen(engine, "checkout", _check)
+    return engine
+
+
+def _note_use(_connection: object, record: ConnectionPoolEntry) -> None:
+    record.info[_USED_AT] = time.monotonic()
+
+
+def _check(connection: DBAPIConnection, record: ConnectionPoolEntry, _proxy: PoolProxiedConnection) -> None:
+    """Makes the pool replace a connection that died while nobody used it.
+
+    A server that goes says so on the socket; one that was cut off says nothing, and is asked after a while.
+    """
+    driver = cast("psycopg.Connection[Any]", connection)
+    used_at = record.info.get(_USED_AT)
+    if used_at is None:
+        return  # it is new
+    try:
+        said = bool(select.select([driver.fileno()], [], [], 0)[0])
+        if said or time.monotonic() - used_at > ASKED_AFTER_S:
+            driver.autocommit = True
+            driver.execute("SELECT 1")
+            driver.autocommit = False
+    except (psycopg.Error, OSError, ValueError) as exc:
+        raise DisconnectionError(str(exc)) from exc
 
 
 @contextmanager
@@ -59,13 +96,25 @@ def translated() -> Iterator[None]:
     except PoolTimeout as exc:
         raise StoreUnavailable("All database connections are in use; try again in a moment.") from exc
     except (OperationalError, InterfaceError) as exc:
-        reason = str(exc.orig).strip().splitlines()[0] if exc.orig else str(exc)
-        raise StoreUnavailable(f"The database can't be used now: {reason}") from exc
+        raise _unavailable(exc.orig or exc) from exc
+    except (psycopg.OperationalError, psycopg.InterfaceError) as exc:
+        raise _unavailable(exc) from exc
+    except (UndefinedTable, UndefinedColumn) as exc:
+        raise _outdated() from exc
     except ProgrammingError as exc:
         if isinstance(exc.orig, (UndefinedTable, UndefinedColumn)):
-            remedy = "Bring it up to date: python -m migrations upgrade."
-            raise StoreUnavailable(f"The database does not have the current tables. {remedy}") from exc
+            raise _outdated() from exc
         raise
+
+
+def _unavailable(exc: BaseException) -> StoreUnavailable:
+    reason = (str(exc).strip() or type(exc).__name__).splitlines()[0]
+    return StoreUnavailable(f"The database can't be used now: {reason}")
+
+
+def _outdated() -> StoreUnavailable:
+    remedy = "Bring it up to date: python -m migrations upgrade."
+    return StoreUnavailable(f"The database does not have the current tables. {remedy}")
 
 
 class SharedTransaction:
@@ -134,6 +183,35 @@ def single_statement(engine: Engine) -> Iterator[Connection]:
     else:
         with translated(), shared.begin_nested():
             yield shared
+
+
+def read(engine: Engine, query: str, parameters: Mapping[str, object]) -> list[Any]:
+    """The rows of one SELECT, as named tuples, by psycopg itself: for what is asked for often.
+
+    One round trip; PostgreSQL keeps the plan of a query that comes again. Takes part in a shared transaction.
+    """
+    shared = _shared_connection(engine)
+    with translated():
+        if shared is not None:
+            return _rows(cast("psycopg.Connection[Any]", shared.connection.driver_connection), query, parameters)
+        pooled = engine.raw_connection()
+        try:
+            connection = cast("psycopg.Connection[Any]", pooled.driver_connection)
+            connection.autocommit = True
+            try:
+                return _rows(connection, query, parameters)
+            finally:
+                if connection.closed:
+                    pooled.invalidate()
+                else:
+                    connection.autocommit = False
+        finally:
+            pooled.close()
+
+
+def _rows(connection: psycopg.Connection[Any], query: str, parameters: Mapping[str, object]) -> list[Any]:
+    with connection.cursor(row_factory=namedtuple_row) as cursor:
+        return cursor.execute(query.encode(), parameters, prepare=True).fetchall()
 
 
 def _shared_connection(engine: Engine) -> Connection | None:

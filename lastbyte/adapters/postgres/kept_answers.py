@@ -7,16 +7,16 @@ import zlib
 from sqlalchemy import Engine, text
 
 from lastbyte.adapters.postgres.campaign_actions import campaign_uuid
-from lastbyte.adapters.postgres.engine import single_statement
+from lastbyte.adapters.postgres.engine import read, single_statement
 from lastbyte.domain.campaign import CampaignState
 from lastbyte.domain.errors import NotFound
 
-_REVISION = text("""
+_REVISION = """
     SELECT campaigns.state,
-           (SELECT format('%s %s %s', count(*), sum(version), sum(hashtextextended(cells.state, cells.id)))
+           (SELECT format('%%s %%s %%s', count(*), sum(version), sum(hashtextextended(cells.state, cells.id)))
               FROM cells WHERE campaign_id = campaigns.id) AS cells
-      FROM campaigns WHERE id = :id
-""")
+      FROM campaigns WHERE id = %(id)s
+"""
 
 _GET = text("SELECT answer FROM kept_answers WHERE campaign_id = :id AND question = :question AND revision = :revision")
 
@@ -38,10 +38,10 @@ class PostgresKeptAnswers:
 
         Raises NotFound.
         """
-        with single_statement(self._engine) as connection:
-            row = connection.execute(_REVISION, {"id": campaign_uuid(campaign_id)}).one_or_none()
-        if row is None:
+        rows = read(self._engine, _REVISION, {"id": campaign_uuid(campaign_id)})
+        if not rows:
             raise NotFound("campaign", campaign_id)
+        (row,) = rows
         return f"{row.state} {row.cells}", CampaignState(row.state).is_over
 
     def get(self, campaign_id: str, question: str, revision: str) -> bytes | None:
