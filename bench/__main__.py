@@ -62,6 +62,9 @@ def main(
     client: Annotated[
         list[str] | None, typer.Option("--client", help="For capture: the clients or programs to check, if others.")
     ] = None,
+    trials: Annotated[
+        int, typer.Option(help="With --client: trials of each client and profile.", min=1)
+    ] = capture.TRIALS,
 ) -> None:
     """Measure what lastbyte costs and how true its link is, on this machine, now. Needs root; about 15 minutes."""
     unknown = [name for name in names or () if name not in ALL]
@@ -71,7 +74,7 @@ def main(
     figures = {}
     for name in names or BENCHES:
         typer.echo(f"\n== {name}")
-        figures[name] = capture.run(client) if client and name == "capture" else ALL[name]()
+        figures[name] = capture.run(client, trials) if client and name == "capture" else ALL[name]()
     if json_file is not None:
         json_file.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     missed = [

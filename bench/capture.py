@@ -28,7 +28,7 @@ PROFILES = ("baseline", "delay-50")
 GOAL_MS = 1.0
 
 
-def run(names: Sequence[str] = ("curl-quiche", "curl-ngtcp2")) -> dict[str, Any]:
+def run(names: Sequence[str] = ("curl-quiche", "curl-ngtcp2"), trials: int = TRIALS) -> dict[str, Any]:
     """Differences of recorded and captured TTLB for each client."""
     goals, rows = [], []
     clients = expand_clients(names, wiring.clients(), "--client")
@@ -40,7 +40,7 @@ def run(names: Sequence[str] = ("curl-quiche", "curl-ngtcp2")) -> dict[str, Any]
             errors_ms: list[float] = []
             for name in PROFILES:
                 path.configure(wiring.profiles()[name], endpoint.base_rtt_ms)
-                errors_ms += [_error_ms(path, client, target) for _ in range(TRIALS)]
+                errors_ms += [_error_ms(path, client, target) for _ in range(trials)]
             signed = float(np.median(errors_ms))
             p50, p95, p99, most = (float(p) for p in np.percentile(np.abs(errors_ms), [50, 95, 99, 100]))
             shown = f"{p50:.2f} ms | {p95:.2f} ms | {p99:.2f} ms{' (missed)' if p99 > GOAL_MS else ''}"

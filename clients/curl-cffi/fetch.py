@@ -44,7 +44,9 @@ class Fetch:
             error = str(exc)
             if "timed out" in error and not self._info(CurlInfo.APPCONNECT_TIME_T):
                 error = f"connect timed out: {error}"
-        return {**self._figures(), **({"error": error} if error else {})}
+        said = {**self._figures(), **({"error": error} if error else {})}
+        self._curl.close()  # the connection too, in order
+        return said
 
     def _prepare(self) -> None:
         asked, curl = self._asked, self._curl

@@ -245,7 +245,7 @@ def default_pair(clients: Sequence[Json]) -> list[str]:
     """The first program with both protocols, one with a known build before one without."""
     by_program: dict[str, dict[str, str]] = {}
     for client in sorted(clients, key=lambda c: not c.get("builds")):
-        by_program.setdefault(client["program"], {})[client["protocol"]] = client["id"]
+        by_program.setdefault(client["program"], {}).setdefault(client["protocol"], client["id"])  # arms come after
     for protocols in by_program.values():
         if {"h2", "h3"} <= protocols.keys():
             return [protocols["h2"], protocols["h3"]]

@@ -252,8 +252,10 @@ def test_the_default_pair_is_one_program_that_is_installed() -> None:
         {"id": "b-h3", "program": "b", "protocol": "h3", "builds": [1]},
         {"id": "c-h3", "program": "c", "protocol": "h3", "builds": [1]},
         {"id": "c-h2", "program": "c", "protocol": "h2", "builds": [1]},
+        {"id": "c-h3@reuse", "program": "c", "protocol": "h3", "builds": [1]},
+        {"id": "c-h2@resume", "program": "c", "protocol": "h2", "builds": [1]},
     ]
-    assert default_pair(clients) == ["c-h2", "c-h3"]
+    assert default_pair(clients) == ["c-h2", "c-h3"], "never an arm with a memory"
 
 
 def test_the_client_tells_down_from_refused() -> None:
