@@ -12,14 +12,19 @@ DASH = "\u2013"
 """Stands where there is no value."""
 
 
+MANY = 100.0
+"""From so many percent on a decimal says nothing, and takes room."""
+
+
 def signed_pct(value: float, decimals: int = 1) -> str:
-    """``+12.3 %``; a value that rounds to zero has no sign."""
-    return f"{_signed(value, decimals)}{NBSP}%"
+    """``+12.3 %``; a value that rounds to zero has no sign, one from 100 on no decimals."""
+    return f"{_signed(value, decimals if abs(value) < MANY else 0)}{NBSP}%"
 
 
 def interval(low: float, high: float) -> str:
-    """Bounds of an interval in percent, without the unit: ``+8.1 … +16.0``."""
-    return f"{_signed(low, 1)}{NBSP}…{NBSP}{_signed(high, 1)}"
+    """Bounds of an interval in percent, without the unit: ``+8.1 … +16.0``; both alike ``+175 … +286``."""
+    decimals = 1 if max(abs(low), abs(high)) < MANY else 0
+    return f"{_signed(low, decimals)}{NBSP}…{NBSP}{_signed(high, decimals)}"
 
 
 def _signed(value: float, decimals: int) -> str:

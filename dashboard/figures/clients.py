@@ -224,6 +224,11 @@ def figure_height(grid: Grid) -> int:
     return 58 + SQUARE_PX * len(grid.clients)
 
 
+def figure_width(grid: Grid) -> int:
+    """The least width in px at which the numbers fit."""
+    return 138 + 84 * len(grid.columns)
+
+
 def _layout(grid: Grid, scheme: str) -> Json:
     pal = palette(scheme)
     return {

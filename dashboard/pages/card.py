@@ -28,8 +28,12 @@ def figure_card(
     says: str = "",
     csv: str | None = None,
     height_px: int = 300,
+    width_px: int = 0,
 ) -> html.Section:
-    """A card with one figure; ``says`` is read out in place of the picture, ``csv`` the address of its data."""
+    """A card with one figure; ``says`` is read out in place of the picture, ``csv`` the address of its data.
+
+    Where the screen is narrower than ``width_px``, the figure scrolls.
+    """
     return html.Section(
         [
             html.Div(
@@ -43,9 +47,11 @@ def figure_card(
                     figure=figure,
                     config=cast("Any", GRAPH_CONFIG),
                     responsive=True,
-                    style={"height": f"{height_px}px"},
+                    style={"height": f"{height_px}px", "minWidth": f"{width_px}px"},
                 ),
                 role="img",
+                className="lb-figure-scroll" if width_px else "",
+                **({"tabIndex": "0"} if width_px else {}),
                 **aria(label=f"{title}. {says}" if says else title),
             ),
         ],

@@ -9,7 +9,7 @@ import json
 from dash import dcc, html
 
 from dashboard.client import ApiClient, Json
-from dashboard.figures.clients import clients_figure, figure_height, grids
+from dashboard.figures.clients import clients_figure, figure_height, figure_width, grids
 from dashboard.pages.card import figure_card
 from dashboard.pages.place import Place
 from dashboard.pages.shell import state_box
@@ -92,6 +92,7 @@ def body(comparison: Json, place: Place) -> list[html.Div | html.P | html.Sectio
             clients_figure(grid, limit, place.scheme),
             csv=csv_href(place, "clients"),
             height_px=figure_height(grid),
+            width_px=figure_width(grid),
         )
         for grid in grids(comparison)
     ]

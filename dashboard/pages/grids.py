@@ -136,7 +136,9 @@ def _provider_line(line: Line) -> html.Li:
             ": ",
             *_named_squares("slower", "lb-word-h2", line.slower),
             *_named_squares("faster", "lb-word-h3", line.faster),
-            f"Not established in {line.unclear} of {plural(line.judged, 'square')}. " if line.unclear else None,
+            f"No difference established in {line.unclear} of {plural(line.judged, 'square')}. "
+            if line.unclear
+            else None,
             html.Span(plural(line.trials, "trial") + ".", className="lb-muted"),
         ]
     )

@@ -147,9 +147,12 @@ def outage_banner(error: ApiDown, shown_since: str, zone: str) -> html.Div:
 
 
 def problem_banner(error: ApiProblem) -> html.Div:
-    """Above a page whose update the API refused."""
-    return html.Div(
-        [html.Strong(f"{error.title or 'The API refused the update'}. "), str(error)],
-        className="lb-banner lb-banner-error",
-        role="alert",
-    )
+    """Above a page whose update the API refused, for example because its campaign was deleted meanwhile."""
+    said: list[Any] = [html.Strong(f"{error.title or 'The API refused the update'}. "), str(error)]
+    if error.status == 404:
+        said = [
+            html.Strong("This is no longer there. "),
+            "Somebody deleted it. What you see is how it was last. ",
+            dcc.Link("To the campaigns", href="/campaigns"),
+        ]
+    return html.Div(said, className="lb-banner lb-banner-error", role="alert")

@@ -42,13 +42,26 @@ def test_the_heatmap_fills_without_a_reload(stack: Stack, measured: dict[str, An
         rounds=6,
         name="filling",
     )
-    page = open_page(f"{stack.dashboard_url}/campaigns/{created['id']}")
-    page.evaluate("window.sameDocument = true")
+    # Home and the campaign's own page, with a size chosen and the table below opened.
+    paths = ("/?axis=loss&sizes=100KB", f"/campaigns/{created['id']}?sizes=100KB")
+    home, page = pages = [open_page(stack.dashboard_url + path) for path in paths]
+    for one in pages:
+        one.get_by_text("All cells as a table").click()
+        one.locator(".lb-panel .js-plotly-plot").first.evaluate("plot => { plot.dataset.mark = 'same' }")
+        one.evaluate("window.sameDocument = true")
     panel = page.locator(".lb-panel")
     expect(panel.get_by_text(re.compile(r"n.=.[4-6]"))).to_have_count(2, timeout=SLOW_MS)
     expect(page.locator("#head .lb-badge")).to_have_text("done", timeout=SLOW_MS)
-    expect(panel.get_by_text(re.compile(r"^[+\u2212]?\d+\.\d.%$"))).to_have_count(2)
-    assert page.evaluate("window.sameDocument")
+    expect(panel.get_by_text(re.compile(r"^[+\u2212]?\d+(\.\d)?.%$"))).to_have_count(2)
+    home.wait_for_function(
+        "id => JSON.stringify(document.querySelector('.lb-panel .js-plotly-plot').data).includes(id)",
+        arg=created["id"],
+    )
+    for one in pages:
+        assert one.evaluate("window.sameDocument")
+        assert one.locator(".lb-panel .js-plotly-plot").first.get_attribute("data-mark") == "same"
+        expect(one.get_by_role("link", name="Open").first).to_be_visible()  # a row of the opened table
+        assert "sizes=100KB" in one.url
 
 
 def test_a_square_tells_all_on_hover(stack: Stack, measured: dict[str, Any], open_page: OpenPage) -> None:
@@ -176,6 +189,10 @@ def test_a_campaign_that_is_deleted_while_it_is_open_says_so(
     page.get_by_role("button", name="Delete for good").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Campaigns")
     assert stack.http.get(f"/campaigns/{doomed['id']}").status_code == 404
+    # Whoever has it open is told with the next thing they do, and keeps what they see.
+    watched.get_by_role("radiogroup", name="Rows").get_by_text("Delay", exact=True).click()
+    expect(watched.get_by_role("alert")).to_contain_text("This is no longer there")
+    expect(watched.get_by_role("heading", level=1)).to_have_text("doomed")
     watched.reload()
     expect(watched.get_by_role("alert")).to_contain_text("There is no such campaign")
 
