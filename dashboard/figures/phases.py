@@ -88,9 +88,9 @@ def explains_figure(phases: Json, scheme: str = "light") -> go.Figure:
             pal,
             xaxis=axis(
                 pal,
-                "H3 less H2 (ms): left of zero H3 is faster",
+                "H3 less H2 (ms), left: H3 faster",
                 zerolinecolor=pal.muted,
-                **around_zero([row[key] for row in rows for key in ("diff_ms", "ci_low_ms", "ci_high_ms")]),
+                **around_zero([row[key] for row in rows for key in ("diff_ms", "ci_low_ms", "ci_high_ms")], room=1.3),
             ),
             yaxis=axis(pal, "", range=[len(rows) - 0.5, -0.8]),
         )

@@ -30,13 +30,14 @@ def layout(pal: Palette, **other: Any) -> Json:
     }
 
 
-def around_zero(ends: Iterable[float | None], least: float = 1.0) -> Json:
+def around_zero(ends: Iterable[float | None], least: float = 1.0, room: float = 1.08) -> Json:
     """For an axis of differences: zero in the middle, as far to both sides as the farthest end, and ``least`` at least.
 
+    ``room`` times as far where words stand beside the marks.
     Not a ``range``, so that a viewer's zoom outlives news.
     """
     reach = max(least, *(abs(end) for end in ends if end is not None), 0.0)
-    return {"autorangeoptions": {"include": [-1.08 * reach, 1.08 * reach]}, "zeroline": True}
+    return {"autorangeoptions": {"include": [-room * reach, room * reach]}, "zeroline": True}
 
 
 def axis(pal: Palette, title: str, **other: Any) -> Json:

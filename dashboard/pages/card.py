@@ -28,7 +28,7 @@ def figure_card(
     says: str = "",
     csv: str | None = None,
     height_px: int = 300,
-    width_px: int = 0,
+    width_px: int | None = None,
 ) -> html.Section:
     """A card with one figure; ``says`` is read out in place of the picture, ``csv`` the address of its data.
 
@@ -47,11 +47,11 @@ def figure_card(
                     figure=figure,
                     config=cast("Any", GRAPH_CONFIG),
                     responsive=True,
-                    style={"height": f"{height_px}px", "minWidth": f"{width_px}px"},
+                    style={"height": f"{height_px}px", "minWidth": f"{width_px or 0}px"},
                 ),
                 role="img",
-                className="lb-figure-scroll" if width_px else "",
-                **({"tabIndex": "0"} if width_px else {}),
+                className="lb-figure-scroll" if width_px else None,
+                tabIndex="0" if width_px else None,
                 **aria(label=f"{title}. {says}" if says else title),
             ),
         ],

@@ -85,7 +85,9 @@ def link_proof(cell: Json, trials: Sequence[Json], profile: Json | None) -> html
             [
                 html.Th(row.what, scope="row", title=row.help or None),
                 html.Td(row.requested),
-                html.Td([html.Strong("out of tolerance: "), row.achieved] if row.out else row.achieved),
+                html.Td(
+                    [html.Strong("out of tolerance: "), row.achieved] if row.out else row.achieved, className="lb-wrap"
+                ),
             ],
             className="lb-out" if row.out else None,
         )
