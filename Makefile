@@ -68,7 +68,7 @@ bench-scale: ## trials a second with 1, 2 and 4 workers; what 1,000 vantages nee
 
 chaos: ## kill, cut and stop every part in random order for about half an hour; SEED=7 repeats an order
 	@scripts/bootstrap --tests
-	LASTBYTE_CHAOS_FAULTS=60 LASTBYTE_CHAOS_SEED=$(SEED) $(BIN)/pytest -s tests/chaos $(PYTEST_ARGS)
+	LASTBYTE_CHAOS_FAULTS=60 LASTBYTE_CHAOS_SEED=$(SEED) $(BIN)/pytest -s --timeout 7200 tests/chaos $(PYTEST_ARGS)
 
 clean: ## remove caches of tools; not your data (var/), the environment (.venv/) or what was built (~/.cache/lastbyte)
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -19,14 +19,16 @@ import httpx
 
 T = TypeVar("T")
 
-START_LIMIT_S = 120.0
+START_LIMIT_S = 240.0
 STOP_LIMIT_S = 30.0
 
 
 class Stack:
     """A running system in a folder of its own."""
 
-    def __init__(self, *options: str, var: Path | None = None) -> None:
+    def __init__(self, *options: str, var: Path | None = None, prefix: Sequence[str] = ()) -> None:
+        """``prefix`` goes before the command, and must end by becoming it."""
+        self._prefix = prefix
         self._own_var = var is None
         self.var = var or Path(tempfile.mkdtemp(prefix="lb-"))
         self.api_port, self.dashboard_port = _free_port(), _free_port()
@@ -52,6 +54,7 @@ class Stack:
     def start(self) -> None:
         """Start and wait until everything answers."""
         command = [
+            *self._prefix,
             str(Path(sys.executable).with_name("lastbyte")),
             "up",
             f"--var={self.var}",
@@ -64,7 +67,11 @@ class Stack:
             self.process = subprocess.Popen(
                 command, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env={**os.environ}
             )
-        self.until(self._answers, "the system to answer", START_LIMIT_S)
+        try:
+            self.until(self._answers, "the system to answer", START_LIMIT_S)
+        except BaseException:
+            self.stop()
+            raise
 
     def stop(self) -> int:
         """Ctrl-C, and wait for the end; the exit code."""
@@ -119,11 +126,18 @@ class Stack:
 
     def trials(self, ident: str, **filters: str) -> list[dict[str, Any]]:
         """All trials of a campaign, page by page."""
+        return self._pages(f"/campaigns/{ident}/trials", filters)
+
+    def artifacts(self, ident: str) -> list[dict[str, Any]]:
+        """All artifacts of a campaign, page by page."""
+        return self._pages(f"/campaigns/{ident}/artifacts", {})
+
+    def _pages(self, path: str, filters: dict[str, str]) -> list[dict[str, Any]]:
         items: list[dict[str, Any]] = []
         cursor = None
         while True:
             params = {"limit": "500", **filters, **({"cursor": cursor} if cursor else {})}
-            answer = self.http.get(f"/campaigns/{ident}/trials", params=params)
+            answer = self.http.get(path, params=params)
             answer.raise_for_status()
             page = answer.json()
             items += page["items"]

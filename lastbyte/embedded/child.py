@@ -43,7 +43,7 @@ class Child:
     """Stopping order: the highest stage first, all of a stage together."""
     stop_signal: signal.Signals = signal.SIGTERM
     stop_timeout_s: float = 4.0
-    start_timeout_s: float = 60.0
+    start_timeout_s: float = 180.0
 
 
 class State(Enum):

@@ -41,6 +41,8 @@ def test_schemathesis_finds_nothing(
         "--exclude-checks=positive_data_acceptance",
         "--workers=1",
         f"--request-timeout={REQUEST_LIMIT_S}",
+        f"--max-response-time={REQUEST_LIMIT_S}",
+        "--suppress-health-check=too_slow",
         f"--seed={os.environ.get('FUZZ_SEED', '1')}",
         "--no-color",
     ]
