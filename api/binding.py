@@ -10,6 +10,7 @@ import ipaddress
 import os
 import sys
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from lastbyte.domain.errors import InvalidInput, StoreUnavailable
@@ -22,6 +23,7 @@ REMEDY = (
 )
 
 
+@lru_cache(maxsize=64)
 def is_loopback(host: str) -> bool:
     """Whether only this machine reaches what listens there; a unix socket counts as such."""
     if host in ("localhost", "") or host.startswith("/"):

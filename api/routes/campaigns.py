@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, BackgroundTasks, Query, Request, Response, status
+from fastapi import APIRouter, BackgroundTasks, Request, Response, status
 
 from api.access import Called, may_use_any_port
 from api.container import Container, Wired
+from api.query import documented, read_query
 from api.rendered import page_of
 from api.routes.problems import CONFLICT, INVALID, NOT_FOUND, TOO_LARGE
 from api.schemas.campaigns import CampaignEditIn, CampaignIn, CampaignOut, CampaignQuery, RerunIn
@@ -49,9 +49,10 @@ def estimate_campaign(body: CampaignIn, wired: Wired) -> EstimateOut:
     return EstimateOut.of(wired.estimates.of(wired.campaigns.plan(body.to_request())))
 
 
-@router.get("", response_model=Page[CampaignOut], responses=INVALID)
-def list_campaigns(query: Annotated[CampaignQuery, Query()], wired: Wired, request: Request) -> Response:
+@router.get("", response_model=Page[CampaignOut], responses=INVALID, openapi_extra=documented(CampaignQuery))
+def list_campaigns(wired: Wired, request: Request) -> Response:
     """Campaigns, newest first."""
+    query = read_query(request, CampaignQuery)
     page = wired.campaign_store.page(query.to_filter(), query.limit, query.cursor)
     rendered = [wired.rendered.of(campaign, lambda found: _out(request, found)) for campaign in page.items]
     return Response(page_of(rendered, page.next, page.total), media_type="application/json")

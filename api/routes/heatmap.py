@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from api.container import Wired
+from api.query import documented, read_query
 from api.routes.problems import INVALID, NOT_FOUND
 from api.schemas.clients_comparison import ClientsComparisonOut, ClientsComparisonQuery
 from api.schemas.heatmap import HeatmapOut, HeatmapQuery
@@ -15,13 +16,19 @@ from api.schemas.heatmap import HeatmapOut, HeatmapQuery
 router = APIRouter(prefix="/campaigns/{campaign_id}", tags=["results"])
 
 
-@router.get("/heatmap", response_model=HeatmapOut, responses={**NOT_FOUND, **INVALID})
-def get_heatmap(campaign_id: UUID, query: Annotated[HeatmapQuery, Query()], wired: Wired) -> Response:
+@router.get(
+    "/heatmap",
+    response_model=HeatmapOut,
+    responses={**NOT_FOUND, **INVALID},
+    openapi_extra=documented(HeatmapQuery),
+)
+def get_heatmap(campaign_id: UUID, wired: Wired, request: Request) -> Response:
     """One client against another in each cell: median difference with interval, verdict and proof of the link.
 
     Only rounds in which both clients succeeded or timed out count; the warm-up round never does. `mode=yu2020` and
     `mode=yu2021` add the squares of Yu and Benson's papers beside ours.
     """
+    query = read_query(request, HeatmapQuery)
 
     def work_out() -> bytes:
         found = wired.heatmaps.of(str(campaign_id), query.baseline, query.candidate, query.mode)
