@@ -24,6 +24,7 @@ from lastbyte.adapters.command_line import (
     PLACEHOLDERS,
     PROTOCOL_ARGV,
     TLS_GROUPS_ARGV,
+    WARM_UP_ARGV,
     names_in,
 )
 from lastbyte.domain.client import MEMORY_TITLES, Client, Memory, Parser, Protocol
@@ -156,17 +157,18 @@ class _Document(_Model):
     env: dict[str, str] = {}
     protocols: Annotated[dict[Protocol, _Variant], Field(min_length=1)]
     timings: _Timings
+    warm_up_argv: Words = ()
     memory_argv: Words = ()
     """Stands for ``{memory_argv}`` in arms with a memory: the request before."""
     arms: dict[Memory, _Arm] = {}
     capture: _Capture | None = None
     install: Install | None = None
 
-    @field_validator("argv", "ca_argv", "memory_argv", "tls_groups_argv")
+    @field_validator("argv", "ca_argv", "memory_argv", "tls_groups_argv", "warm_up_argv")
     @classmethod
     def _placeholders(cls, items: Words) -> Words:
         for item in items:
-            if item in (CA_ARGV, PROTOCOL_ARGV, MEMORY_ARGV, TLS_GROUPS_ARGV):
+            if item in (CA_ARGV, PROTOCOL_ARGV, MEMORY_ARGV, TLS_GROUPS_ARGV, WARM_UP_ARGV):
                 continue
             unknown = [name for name in names_in(item) if name not in PLACEHOLDERS]
             if unknown:
@@ -188,6 +190,8 @@ class _Document(_Model):
     def _fits(self) -> Self:
         if bool(self.tls_groups_argv) != (TLS_GROUPS_ARGV in self.argv):
             raise ValueError(f"tls_groups_argv and the item {TLS_GROUPS_ARGV} in argv go together")
+        if bool(self.warm_up_argv) != (WARM_UP_ARGV in self.argv):
+            raise ValueError(f"warm_up_argv and the item {WARM_UP_ARGV} in argv go together")
         if self.body and self.timings.parser in (Parser.JSON, Parser.REGEX) and self.timings.stream != "stderr":
             raise ValueError("with the body on stdout, figures must be read from stderr")
         if self.timings.parser is Parser.CURL_JSON and not any("{curl_write_out}" in item for item in self.argv):
@@ -309,6 +313,7 @@ def _client(document: _Document, protocol: Protocol, memory: Memory | None = Non
         quic_stack=document.quic_stack if protocol is Protocol.H3 else "",
         ca_argv=document.ca_argv,
         tls_groups_argv=document.tls_groups_argv,
+        warm_up_argv=document.warm_up_argv,
         body=document.body,
         env=document.env,
         timing_map=document.timings.fields,

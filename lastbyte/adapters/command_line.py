@@ -19,6 +19,12 @@ CA_ARGV = "{ca_argv}"
 TLS_GROUPS_ARGV = "{tls_groups_argv}"
 """Item of a template that stands for ``tls_groups_argv``, or for nothing when no groups are pinned."""
 
+WARM_UP_ARGV = "{warm_up_argv}"
+"""Item of a template that stands for ``warm_up_argv``: what the process does before the fetch, so as to be warm."""
+
+WARM_UP_END = "lastbyte: warm"
+"""What a program writes to its standard error when it is; all that it said until then is no part of the fetch."""
+
 CURL_WRITE_OUT = "%{json}\n%{header_json}"
 """curl(1), --write-out: every figure as one line of JSON, then the response headers as a JSON object."""
 
@@ -36,6 +42,7 @@ PLACEHOLDERS = frozenset(
         "timeout_s",
         "connect_timeout_s",
         "curl_write_out",
+        "warm_up_end",
     }
 )
 
@@ -58,7 +65,8 @@ def command_line(client: Client, target: Target, timeout_s: float, connect_timeo
         CA_ARGV: client.ca_argv if target.ca_file is not None else (),
         TLS_GROUPS_ARGV: client.tls_groups_argv if client.tls_groups else (),
     }
-    template = [part for item in client.argv for part in lists.get(item, (item,))]
+    warm = [part for item in client.argv for part in (client.warm_up_argv if item == WARM_UP_ARGV else (item,))]
+    template = [part for item in warm for part in lists.get(item, (item,))]
     return [fill(item, values) for item in template]
 
 
@@ -83,6 +91,7 @@ def _values(target: Target, timeout_s: float, connect_timeout_s: float) -> dict[
         "timeout_s": seconds(timeout_s),
         "connect_timeout_s": seconds(connect_timeout_s),
         "curl_write_out": CURL_WRITE_OUT,
+        "warm_up_end": f"{WARM_UP_END}\n",
     }
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lastbyte.adapters.child_process import DEATH_SIGNAL_LAUNCHER, ChildRunner
 from lastbyte.adapters.client_output import Report, read_report
-from lastbyte.adapters.command_line import command_line
+from lastbyte.adapters.command_line import WARM_UP_END, command_line
 from lastbyte.adapters.executables import Executables, base_environment
 from lastbyte.adapters.outcome import Ended, judge
 from lastbyte.adapters.verbose_output import reported_tls, spoken, tls_of
@@ -58,11 +58,13 @@ class ProgramClientRunner:
         except OSError as exc:
             failure = Failure(FailureKind.CLIENT_CRASH, f"{command[0]} can't be started: {exc.strerror}")
             return Observation(started_at=started_at, timings=None, failure=failure, exit_code=-1)
-        report = read_report(client, done.stdout, done.stderr, done.elapsed_s)
+        said_on_stderr = done.stderr.rpartition(WARM_UP_END)[2] if client.warm_up_argv else done.stderr
+        report = read_report(client, done.stdout, said_on_stderr, done.elapsed_s)
         server_group = report.headers.get("x-tls-group", "") if report else ""
         launchers = (DEATH_SIGNAL_LAUNCHER, *(Path(word).name for word in prefix[:1]))
         says_curl = client.parser == Parser.CURL_JSON
-        stderr = spoken(done.stderr) if says_curl else done.stderr
+        fetches_alone = says_curl and client.memory is None and not client.warm_up_argv
+        stderr = spoken(said_on_stderr) if says_curl else said_on_stderr
         ended = Ended(done.returncode, stderr, done.killed, done.interrupted, launchers, done.stdout_sha256)
         timings, failed = judge(client, report, ended, target.endpoint)
         said = report or Report()
@@ -75,10 +77,11 @@ class ProgramClientRunner:
             http_version=said.http_version,
             body_bytes=said.body_bytes,
             remote_address=said.remote_address,
-            # The limit that a time-out is censored at; a request before, or a browser's start, is no part of it.
-            elapsed_s=done.elapsed_s if says_curl and client.memory is None else min(done.elapsed_s, timeout_s),
+            # The limit that a time-out is censored at; what came before the fetch is no part of it: a warm-up, a request,
+            # a browser's start.
+            elapsed_s=done.elapsed_s if fetches_alone else min(done.elapsed_s, timeout_s),
             body_sha256=done.stdout_sha256,
-            tls=tls_of(client, done.stderr, server_group)
+            tls=tls_of(client, said_on_stderr, server_group)
             if says_curl
             else reported_tls(client, said.tls, server_group),
             headers=said.headers,

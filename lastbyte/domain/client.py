@@ -71,6 +71,8 @@ class Client:
     """Output on which the program writes the body and nothing else: ``stdout``; empty: none. Its digest is taken."""
     ca_argv: tuple[str, ...] = ()
     """Arguments that stand for ``{ca_argv}`` in the template when the trial has a CA file of its own."""
+    warm_up_argv: tuple[str, ...] = ()
+    """Arguments that stand for ``{warm_up_argv}`` in the template: what the process does before the fetch."""
     env: Mapping[str, str] = field(default_factory=dict)
     """Environment variables of the program, besides the few that every client gets."""
     timing_map: Mapping[str, str] = field(default_factory=dict)
@@ -106,6 +108,7 @@ def watched(client: Client, keylog_file: str, qlog_dir: str) -> Client:
     return replace(
         client,
         argv=(*client.argv, *(filled(item) for item in client.capture_argv)),
+        warm_up_argv=(),  # its qlog would lie beside that of the fetch
         env={**client.env, **{name: filled(value) for name, value in client.capture_env.items()}},
     )
 

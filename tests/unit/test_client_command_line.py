@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lastbyte.adapters.client_descriptions import load_clients
-from lastbyte.adapters.command_line import CURL_WRITE_OUT, command_line, fill, names_in, seconds
-from lastbyte.domain.client import Client, pinned
+from lastbyte.adapters.command_line import CURL_WRITE_OUT, WARM_UP_END, command_line, fill, names_in, seconds
+from lastbyte.domain.client import Client, pinned, watched
 from lastbyte.domain.endpoint import Endpoint
 from lastbyte.domain.errors import InvalidInput
 from lastbyte.ports import Target
@@ -28,6 +28,11 @@ def pairs(argv: list[str]) -> set[tuple[str, str]]:
     return set(itertools.pairwise(argv))
 
 
+def measured(argv: list[str]) -> list[str]:
+    """The last fetch of a command line."""
+    return argv[len(argv) - argv[::-1].index("--next") :] if "--next" in argv else argv
+
+
 def test_curl_is_pinned_forced_and_told_its_limits() -> None:
     argv = command_line(shipped("curl-quiche-h3"), target(), 60.0, 20.0)
     assert argv[0] == "--disable"
@@ -42,7 +47,18 @@ def test_curl_is_pinned_forced_and_told_its_limits() -> None:
         ("--proto", "=https"),
         ("--noproxy", "*"),
     } <= pairs(argv)
-    assert not {"--compressed", "--location", "--insecure", "--retry", "--curves", "--output"} & set(argv)
+    assert not {"--compressed", "--location", "--insecure", "--retry", "--curves", "--output"} & set(measured(argv))
+
+
+@pytest.mark.parametrize("client_id", ["curl-quiche-h2", "curl-quiche-h3", "curl-ngtcp2-h3", "curl-quiche-h2@reuse"])
+def test_curl_is_warm_before_it_fetches(client_id: str) -> None:
+    argv = command_line(shipped(client_id), target(), 60.0, 20.0)
+    warm_up = argv[: argv.index("--next")]
+    assert [word for word in warm_up if word.startswith("https:")] == ["https://127.0.0.1:9/"]
+    assert {("--cacert", "/ca.pem"), ("--write-out", f"%{{stderr}}{WARM_UP_END}\n")} <= pairs(warm_up)
+    assert "--http3-only" in warm_up
+    watched_argv = command_line(watched(shipped(client_id), "keys", "qlog"), target(), 60.0, 20.0)
+    assert "https://127.0.0.1:9/" not in watched_argv
 
 
 def test_pinned_groups_stand_in_the_command() -> None:

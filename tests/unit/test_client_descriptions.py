@@ -65,6 +65,13 @@ def test_an_arm_with_a_memory_asks_before_it_is_measured(tmp_path: Path) -> None
     assert expand_clients(["hq-h3@resume"], [plain, arm]) == [arm]
 
 
+def test_a_warm_up_without_a_place_in_the_arguments_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="warm_up_argv"):
+        read_description(
+            write(tmp_path, GOOD.replace("[protocols.h3]", 'warm_up_argv = ["--warm"]\n[protocols.h3]', 1))
+        )
+
+
 def test_arms_that_can_not_be_made_are_named(tmp_path: Path) -> None:
     for arm, says in (
         ('[arms.reuse]\nprotocols = ["h3"]\n', "memory_argv"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lastbyte.adapters.program_client import ProgramClientRunner
-from lastbyte.domain.client import Client, pinned
+from lastbyte.domain.client import Client, pinned, watched
 from lastbyte.domain.endpoint import Endpoint
 from lastbyte.domain.tls import GroupSource, group_name
 from lastbyte.domain.trial import FailureKind
@@ -105,7 +105,7 @@ def test_key_log_can_be_asked_for(run: Run, shipped: dict[str, Client], tmp_path
 
 
 def test_qlog_can_be_asked_for(run: Run, shipped: dict[str, Client], tmp_path: Path) -> None:
-    run(dataclasses.replace(shipped["curl-quiche-h3"], env={"QLOGDIR": str(tmp_path)}), "testbed-nginx.test")
+    run(watched(shipped["curl-quiche-h3"], str(tmp_path.parent / "keys"), str(tmp_path)), "testbed-nginx.test")
     (file,) = tmp_path.iterdir()
     assert file.suffix == ".sqlog"
     assert "packet_received" in file.read_text()
