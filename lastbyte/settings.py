@@ -82,6 +82,11 @@ class Settings(BaseSettings):
     worker_metrics_host: str = Field(default="127.0.0.1", description="Address of the worker's /metrics.")
     vantage: str = Field(default="local", description="Name of the place this worker measures from.")
     box: str = Field(default="auto", description="auto, kernel or uml.")
+    address_family: str = Field(
+        default="prefer-ipv4",
+        pattern="^(prefer-)?ipv[46]$",
+        description="Addresses that workers measure: ipv4, ipv6, prefer-ipv4 or prefer-ipv6; one per cell, all arms.",
+    )
     trial_timeout_s: float = Field(default=60.0, gt=0, description="Limit of one trial, in seconds.")
     cell_limit_s: float = Field(
         default=3600.0, gt=0, description="A worker hands a cell back after so long; it goes on with it later."

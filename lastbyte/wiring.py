@@ -14,7 +14,7 @@ from lastbyte.adapters.client_descriptions import load_clients
 from lastbyte.adapters.endpoints_file import load_endpoints
 from lastbyte.adapters.host_meter import ProcHostMeter, descendants
 from lastbyte.adapters.program_client import ProgramClientRunner
-from lastbyte.adapters.resolver import HostResolver, KnownHost
+from lastbyte.adapters.resolver import Family, HostResolver, KnownHost
 from lastbyte.domain.addresses import AddressRule
 from lastbyte.domain.client import Client
 from lastbyte.domain.courtesy import CourtesyBudget
@@ -118,7 +118,7 @@ def box_processes(path: Path) -> list[int]:
 
 def resolver(rule: AddressRule | None = None) -> HostResolver:
     """Pins addresses: the testbed's hosts from its own file, all others by the system and checked by ``rule``."""
-    return HostResolver(_testbed_hosts, rule=rule)
+    return HostResolver(_testbed_hosts, family=Family(settings().address_family), rule=rule)
 
 
 def _testbed_hosts() -> Mapping[str, KnownHost]:

@@ -164,6 +164,8 @@ def owned_links() -> Iterator[tuple[str, Owner]]:
 
 
 def _forwarding6(device: str) -> dict[str, str]:
+    if _read("ipv6/conf/all/forwarding") == "1":  # a router already, as a container that was given that setting
+        return {}
     if _read(f"ipv6/conf/{device}/force_forwarding") is not None:  # Linux 6.17 on: per interface
         return {f"ipv6/conf/{device}/force_forwarding": "1"}
     # Older kernels know one switch for all. A router ignores router advertisements unless accept_ra is 2,

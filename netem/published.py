@@ -7,7 +7,7 @@ router anyway, rewrites destinations (nft(8), dnat); clients see the addresses a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
 from lastbyte.domain.errors import PathUnavailable
@@ -19,18 +19,21 @@ from netem.uplinks import TestbedState
 TABLE = "lastbyte_testbed"
 
 
-def ruleset(published: Sequence[tuple[IPv4Address, str]]) -> str:
+def ruleset(published: Sequence[tuple[IPv4Address | IPv6Address, str]]) -> str:
     """nft commands for the uplink namespace: HTTPS over TCP and UDP to each host goes to its published place."""
-    rules = "".join(
-        f"add rule ip {TABLE} prerouting ip daddr {host} {protocol} dport 443 dnat to {place}\n"
-        for host, place in published
-        for protocol in ("tcp", "udp")
-    )
-    return (
-        f"add table ip {TABLE}\n"
-        f"add chain ip {TABLE} prerouting {{ type nat hook prerouting priority -100; policy accept; }}\n"
-        f"{rules}"
-    )
+    lines = []
+    for family, version in (("ip", 4), ("ip6", 6)):
+        hosts = [(host, place) for host, place in published if host.version == version]
+        if hosts:
+            lines.append(f"add table {family} {TABLE}")
+            hook = "{ type nat hook prerouting priority -100; policy accept; }"
+            lines.append(f"add chain {family} {TABLE} prerouting {hook}")
+        lines += [
+            f"add rule {family} {TABLE} prerouting {family} daddr {host} {protocol} dport 443 dnat to {place}"
+            for host, place in hosts
+            for protocol in ("tcp", "udp")
+        ]
+    return "".join(f"{line}\n" for line in lines)
 
 
 class PublishedTestbed:

@@ -55,7 +55,7 @@ class TestbedState:
     netns: str
     addresses: tuple[IPv4Address, ...]
     addresses6: tuple[IPv6Address, ...]
-    published: tuple[tuple[IPv4Address, str], ...] = ()
+    published: tuple[tuple[IPv4Address | IPv6Address, str], ...] = ()
     """For a testbed in another container: a host's address -> "address:port" that stands for its port 443."""
 
     @classmethod
@@ -88,13 +88,15 @@ class TestbedState:
         )
 
 
-def _published(document: object) -> tuple[tuple[IPv4Address, str], ...]:
+def _published(document: object) -> tuple[tuple[IPv4Address | IPv6Address, str], ...]:
     if document is None:
         return ()
     if not isinstance(document, Mapping) or not isinstance(document["ports"], Mapping):
         raise TypeError("published must hold an address and ports")
-    where = IPv4Address(document["address"])
-    return tuple((IPv4Address(host), f"{where}:{int(port)}") for host, port in document["ports"].items())
+    where = str(IPv4Address(document["address"]))
+    where6 = f"[{IPv6Address(document['address6'])}]" if document.get("address6") else ""
+    hosts = [(ip_address(host), int(port)) for host, port in document["ports"].items()]
+    return tuple((host, f"{where if host.version == 4 else where6}:{port}") for host, port in hosts)
 
 
 class TestbedUplink:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 
 from testbed.catalogue import FAULT_HOSTS, PROVIDERS, FaultHost, Provider
 
@@ -50,18 +50,24 @@ class Places:
 
     with_ipv6: bool = True
     published: bool = False
+    own_address6: str = ""
+    """This container's IPv6 address, where hosts listen too when they are published; empty: it has none."""
 
     def of(self, host: Provider | FaultHost) -> tuple[Place, ...]:
         """Where ``host`` listens, on TCP and on UDP."""
         if self.published:
-            return (Place("0.0.0.0", _FIRST_PORT + host.number),)  # noqa: S104 - a container's own network
+            port = _FIRST_PORT + host.number
+            everywhere = Place("0.0.0.0", port)  # noqa: S104 - a container's own network
+            # by its address: a wildcard of IPv6 would take IPv4's place too
+            return (everywhere, *((Place(self.own_address6, port),) if self.with_ipv6 else ()))
         return (Place(host.address), *((Place(host.address6),) if self.with_ipv6 else ()))
 
 
-def published_ports() -> Mapping[str, int]:
-    """IPv4 address of each host -> port that stands for its port 443 when the testbed is published."""
+def published_ports(*, with_ipv6: bool) -> Mapping[str, int]:
+    """Each address of each host -> port that stands for its port 443 when the testbed is published."""
     hosts: list[Provider | FaultHost] = [*PROVIDERS, *FAULT_HOSTS]
-    return {host.address: _FIRST_PORT + host.number for host in hosts}
+    ports = {host.address: _FIRST_PORT + host.number for host in hosts}
+    return {**ports, **({host.address6: _FIRST_PORT + host.number for host in hosts} if with_ipv6 else {})}
 
 
 def own_address() -> IPv4Address:
@@ -69,3 +75,14 @@ def own_address() -> IPv4Address:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect(("192.0.2.1", 9))  # TEST-NET-1, RFC 5737: only the route is looked up
         return IPv4Address(probe.getsockname()[0])
+
+
+def own_address6() -> str:
+    """The IPv6 address by which others on this container's network reach it; empty when it has none."""
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as probe:
+            probe.connect(("2001:db8::1", 9))  # for documentation, RFC 3849: only the route is looked up
+            found = IPv6Address(probe.getsockname()[0])
+    except OSError:
+        return ""
+    return "" if found.is_loopback or found.is_link_local else str(found)

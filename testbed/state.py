@@ -49,9 +49,11 @@ class Published:
     """How a testbed in a container of its own is reached."""
 
     address: str
-    """Its one address."""
+    """Its IPv4 address."""
     ports: Mapping[str, int]
-    """IPv4 address of each host -> port that stands for the host's port 443."""
+    """Each address of each host -> port that stands for the host's port 443."""
+    address6: str = ""
+    """Its IPv6 address; empty: it has none."""
 
 
 @dataclass(frozen=True, slots=True)

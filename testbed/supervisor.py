@@ -24,7 +24,7 @@ from testbed.catalogue import FAULT_HOSTS, OBJECTS, PROVIDERS
 from testbed.certificates import Certificates, ensure_certificates
 from testbed.faults import fault_servers
 from testbed.objects import write_objects
-from testbed.places import Places, own_address, published_ports
+from testbed.places import Places, own_address, own_address6, published_ports
 from testbed.servers import Server, listening_sockets, specs, tcp_congestion_control
 
 _LOG = logging.getLogger("testbed")
@@ -53,7 +53,8 @@ def run(
         certs = ensure_certificates(layout.certificates)
         digests = write_objects(layout.objects)
         if published:
-            places = Places(with_ipv6=False, published=True)
+            address6 = own_address6()
+            places = Places(with_ipv6=bool(address6), published=True, own_address6=address6)
         else:
             namespace.enter_new_namespace()
             places = Places(with_ipv6=namespace.has_ipv6())
@@ -176,5 +177,7 @@ def _state(
         ),
         sysctls=namespace.stated_sysctls(),
         realtime=promoted,
-        published=states.Published(str(own_address()), published_ports()) if places.published else None,
+        published=states.Published(str(own_address()), published_ports(with_ipv6=places.with_ipv6), places.own_address6)
+        if places.published
+        else None,
     )
