@@ -21,6 +21,7 @@ from lastbyte.settings import cache_dir
 ROOT = Path(__file__).parents[2]
 BASE_IMAGE = "python:3.13-slim-trixie"
 COMMAND_LIMIT_S = 900.0
+BUILT = ("migrate", "api", "dashboard", "beat", "testbed", "worker")
 
 
 def engine_trouble() -> str:
@@ -36,6 +37,13 @@ def engine_trouble() -> str:
     except subprocess.TimeoutExpired:
         return "the engine does not answer"
     return ""
+
+
+def documented(part: str, document: str = "operations.md") -> str:
+    """The block of a document that stands under "tested: PART"."""
+    text = (ROOT / "docs" / document).read_text(encoding="utf-8")
+    block = text.split(f"<!-- tested: {part} -->\n```")[1].split("```")[0]
+    return block.partition("\n")[2]
 
 
 def free_port() -> int:
@@ -55,6 +63,7 @@ class System:
     files: list[str] = field(default_factory=lambda: ["docker-compose.yml"])
 
     def __post_init__(self) -> None:
+        self.project_elsewhere = f"{self.project}-elsewhere"
         self.api_url = f"http://127.0.0.1:{self.api_port}"
         self.dashboard_url = f"http://127.0.0.1:{self.dashboard_port}"
         self.http = httpx.Client(base_url=f"{self.api_url}/api/v1", timeout=30)
@@ -85,14 +94,17 @@ class System:
         assert done.returncode == 0, f"{' '.join(command)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
-    def manual(self, part: str, folder: Path) -> None:
-        """Run the commands that docs/operations.md gives under "tested: PART", with ``folder`` as working folder."""
-        text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
-        block = text.split(f"<!-- tested: {part} -->\n```sh\n")[1].split("```")[0]
+    def manual(self, part: str, folder: Path, document: str = "operations.md", *, elsewhere: bool = False) -> None:
+        """Run the commands that a document gives under "tested: PART", with ``folder`` as working folder."""
+        place = (
+            {"COMPOSE_FILE": str(ROOT / "compose.vantage.yml"), "COMPOSE_PROJECT_NAME": self.project_elsewhere}
+            if elsewhere
+            else {"COMPOSE_FILE": ":".join(str(ROOT / file) for file in self.files)}
+        )
         done = subprocess.run(
-            ["bash", "-euxo", "pipefail", "-c", block],
+            ["bash", "-euxo", "pipefail", "-c", documented(part, document)],
             cwd=folder,
-            env={**self.environment, "COMPOSE_FILE": ":".join(str(ROOT / file) for file in self.files)},
+            env={**self.environment, **place},
             capture_output=True,
             text=True,
             timeout=COMMAND_LIMIT_S,
@@ -100,18 +112,36 @@ class System:
         )
         assert done.returncode == 0, f"{part}: {done.returncode}\n{done.stdout}\n{done.stderr}"
 
+    def crontab(self, folder: Path) -> str:
+        """Run the line of the documented crontab as cron(8) would, now; returns what it printed.
+
+        Its own variables say where the API and the files are; those alone are set to this system's.
+        """
+        *settings, line = documented("crontab").strip().splitlines()
+        variables = dict(setting.split("=", 1) for setting in settings)
+        assert set(variables) == {"API", "CONFIG"}
+        command = line.split(maxsplit=5)[5]
+        assert "%" not in command, "cron ends the command there"
+        done = subprocess.run(
+            ["/bin/sh", "-c", command],
+            cwd="/",
+            env={"PATH": "/usr/bin:/bin", "HOME": "/", "API": f"{self.api_url}/api/v1", "CONFIG": str(folder)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout + done.stderr
+
     def build(self) -> None:
         """Build the images; curl is taken from this machine's cache when it was built there by the same recipe."""
         if curl_quiche.built() and not os.environ.get("LASTBYTE_TEST_COMPILE_CURL"):
             self.environment["LASTBYTE_CURL_CONTEXT"] = str(cache_dir() / "clients" / curl_quiche.PROGRAM)
             self.files.append("tests/compose/reuse-curl.yml")
-        try:
-            self.compose("build", "--quiet")
-        except AssertionError as error:
-            # a fault of BuildKit's own when targets that share stages are built side by side; then it has them
-            if "inconsistent graph state" not in str(error):
-                raise
-            self.compose("build", "--quiet")
+        for service in BUILT:
+            # one after the other: BuildKit 0.12 (Docker 26) fails, or waits for ever, over targets that share stages
+            self.compose("build", "--quiet", service)
 
     def containers(self, service: str) -> list[str]:
         """Ids of the running containers of a service."""
@@ -125,7 +155,7 @@ class System:
             "--ansi",
             "never",
             "-p",
-            f"{self.project}-elsewhere",
+            self.project_elsewhere,
             "-f",
             "compose.vantage.yml",
         )
