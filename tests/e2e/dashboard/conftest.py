@@ -37,7 +37,7 @@ def browser() -> Iterator[Browser]:
     program = os.environ.get("LASTBYTE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if program is None:
         pytest.fail("There is no Chromium here. Install Debian's package chromium, or set LASTBYTE_CHROMIUM.")
-    expect.set_options(timeout=15_000)  # a page asks for news every two seconds, and the machine is busy measuring
+    expect.set_options(timeout=45_000)  # a page asks for news every two seconds, and the machine is busy measuring
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=program, args=list(ARGUMENTS))
         yield running
@@ -60,7 +60,7 @@ def open_page(browser: Browser) -> Iterator[OpenPage]:
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(60_000)
         page.on("console", note)
         page.on("pageerror", lambda error: errors.append(f"exception: {error}"))
         page.on(
