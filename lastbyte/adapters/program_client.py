@@ -77,8 +77,8 @@ class ProgramClientRunner:
             http_version=said.http_version,
             body_bytes=said.body_bytes,
             remote_address=said.remote_address,
-            # The limit that a time-out is censored at; what came before the fetch is no part of it: a warm-up, a request,
-            # a browser's start.
+            # The limit that a time-out is censored at; what came before the fetch is no part of it: a warm-up,
+            # a request, a browser's start.
             elapsed_s=done.elapsed_s if fetches_alone else min(done.elapsed_s, timeout_s),
             body_sha256=done.stdout_sha256,
             tls=tls_of(client, said_on_stderr, server_group)
