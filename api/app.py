@@ -15,7 +15,7 @@ from api import errors, openapi, telemetry
 from api.access import AccessControl
 from api.binding import bound_host, is_loopback, keys_asked_for, refuse_without_keys
 from api.body_limit import BodyLimit
-from api.container import Container
+from api.container import CatalogueState, Container
 from api.etag import ETags
 from api.idempotency import Idempotency
 from api.literal_paths import LiteralPaths
@@ -66,8 +66,8 @@ def create_app(settings: Settings | None = None, wiring: Callable[[Settings], Co
         refuse_without_keys(container.doorkeeper, host)
 
     @asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        syncing = asyncio.create_task(_sync_until_done(container))
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        syncing = asyncio.create_task(_sync_until_done(app))
         warming = asyncio.create_task(_warm_up())
         # Without a database the API still starts, and says so at /readyz.
         await asyncio.wait([syncing], timeout=SYNC_RETRY_S)
@@ -88,6 +88,7 @@ def create_app(settings: Settings | None = None, wiring: Callable[[Settings], Co
         responses={**UNAVAILABLE, **ACCESS},
     )
     app.state.container = container
+    app.state.catalogue = CatalogueState.PENDING
     for module in (campaigns, cells, trials, artifacts, heatmap, analysis, schedules, catalogue, editing, events):
         app.include_router(module.router, prefix=PREFIX)
     app.include_router(health.router, prefix=PREFIX)
@@ -110,14 +111,16 @@ def create_app(settings: Settings | None = None, wiring: Callable[[Settings], Co
     return app
 
 
-async def _sync_until_done(container: Container) -> None:
+async def _sync_until_done(app: FastAPI) -> None:
     while True:
         try:
-            await asyncio.to_thread(container.sync_catalogue)
+            await asyncio.to_thread(app.state.container.sync_catalogue)
         except StoreUnavailable as exc:
             logger.warning("catalogue not synced yet: %s", exc)
+            app.state.catalogue = CatalogueState.FAILING
             await asyncio.sleep(SYNC_RETRY_S)
         else:
+            app.state.catalogue = CatalogueState.STORED
             return
 
 

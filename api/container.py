@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
@@ -86,10 +87,24 @@ class Container:
     close: Callable[[], None]
 
 
+class CatalogueState(enum.Enum):
+    """Whether endpoints, profiles and clients are in the store since this process began; before, there may be none."""
+
+    PENDING = "are still being stored"
+    FAILING = "could not be stored yet"
+    STORED = "are stored"
+
+
 async def container_of(request: Request) -> Container:
     """The container of the application that serves this request; async, since FastAPI runs others in a thread."""
     container: Container = request.app.state.container
     return container
+
+
+async def catalogue_state_of(request: Request) -> CatalogueState:
+    """Of the application that serves this request; async as above."""
+    state: CatalogueState = request.app.state.catalogue
+    return state
 
 
 Wired = Annotated[Container, Depends(container_of)]

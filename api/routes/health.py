@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Annotated, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 
-from api.container import Wired
+from api.container import CatalogueState, Wired, catalogue_state_of
 from api.routes.problems import UNAVAILABLE
 from api.schemas.common import Output
 from lastbyte.domain.errors import Unavailable
@@ -28,11 +28,13 @@ def healthz() -> HealthOut:
 
 
 @router.get("/readyz", responses=UNAVAILABLE)
-def readyz(wired: Wired) -> HealthOut:
-    """Database and broker answer and all migrations are applied; else 503 saying which does not."""
+def readyz(wired: Wired, catalogue: Annotated[CatalogueState, Depends(catalogue_state_of)]) -> HealthOut:
+    """Database and broker answer, migrations are applied, the catalogue is stored; else 503 saying what is not."""
     troubles = [*_trouble("database", wired.catalogue.ping), *_trouble("broker", wired.queue.ping)]
     if not troubles:
         troubles = _trouble("schema", wired.check_schema)
+    if not troubles and catalogue is not CatalogueState.STORED:
+        troubles = [f"catalogue: endpoints, profiles and clients {catalogue.value}."]
     if troubles:
         raise Unavailable(" ".join(troubles))
     return HealthOut()

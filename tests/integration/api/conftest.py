@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from sqlalchemy import Engine, text
 
 from api.app import create_app
-from api.container import Container
+from api.container import CatalogueState, Container
 from api.wiring import wire
 from lastbyte.adapters.postgres.campaign_store import PostgresCampaignStore
 from lastbyte.adapters.postgres.cell_store import PostgresCellStore
@@ -40,8 +40,8 @@ def serving(settings: Settings, app_of: Callable[[Settings], FastAPI] | None = N
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    deadline = time.monotonic() + 20
-    while not server.started:
+    deadline = time.monotonic() + 60
+    while not server.started or app.state.catalogue is CatalogueState.PENDING:
         assert thread.is_alive(), "the API did not start"
         assert time.monotonic() < deadline, "the API did not start in time"
         time.sleep(0.01)
