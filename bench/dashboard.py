@@ -1,7 +1,10 @@
 """What a viewer waits for: home with 3 providers x 6 conditions x 3 sizes, from a large database, in Chromium.
 
-The database holds nights of made-up trials (`bench.many_trials`) as ballast and one campaign of 54 cells on top.
-LASTBYTE_BENCH_NIGHTS says how many nights of 10,000 trials: 20 unless told otherwise, 1000 for ten million trials.
+The database holds nights of made-up trials (`bench.many_trials`) as ballast and one campaign of 54 cells on top, of a
+vantage of its own, by which home is narrowed to it. LASTBYTE_BENCH_DATA names the folder of `bench.read`'s database of
+ten million trials; without it there are 20 nights of 10,000, or LASTBYTE_BENCH_NIGHTS, in a temporary folder.
+
+An opening is that of a new browser profile, with nothing in its cache.
 """
 
 from __future__ import annotations
@@ -15,14 +18,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
 import psutil
-from playwright.sync_api import Page, Request, sync_playwright
-from sqlalchemy import Engine
+from playwright.sync_api import Browser, Page, Request, sync_playwright
+from sqlalchemy import Engine, text
 
 from bench.many_trials import ARMS, fill
+from bench.serving import p95
 from bench.store import made_up_trial
 from lastbyte.adapters.postgres.campaign_store import PostgresCampaignStore
 from lastbyte.adapters.postgres.catalogue import PostgresCatalogue
@@ -40,23 +45,39 @@ ROUNDS = 12
 OPENINGS, SWITCHES = 5, 6
 PAGE_LOADS, SETTLED = 1000, 200
 VIEWERS = 10
-DRAWN = "document.querySelectorAll('.lb-panel .js-plotly-plot .heatmaplayer image').length >= 3"
+NAME, VANTAGE = "54 squares", "bench"
+HOME = f"/?vantage={VANTAGE}"
+TEXTS = 9 * 3
+"""In each figure: three sizes under three rates of loss, a number, an interval and a count in each square."""
+DRAWN = f"""() => {{
+    const figures = [...document.querySelectorAll('.lb-panel .js-plotly-plot')];
+    const whole = (figure) => figure.querySelector('.heatmaplayer image')
+        && figure.querySelectorAll('.textpoint text').length === {TEXTS};
+    return figures.length === 3 && figures.every(whole);
+}}"""
+PATIENCE_MS = 120_000
+"""For a machine that does other things: what took long is a figure, not an error."""
 
 
 def run() -> dict[str, Any]:
     """First paint, all figures drawn, callbacks, ten viewers, memory over page loads."""
-    nights = int(os.environ.get("LASTBYTE_BENCH_NIGHTS", "20"))
-    with Stack("--no-demo", "--no-testbed") as stack:
+    kept = os.environ.get("LASTBYTE_BENCH_DATA")
+    nights = int(os.environ.get("LASTBYTE_BENCH_NIGHTS", "1000" if kept else "20"))
+    with Stack("--no-demo", "--no-testbed", var=Path(kept) if kept else None) as stack:
         engine = make_engine(Postgres.under(stack.var).url())
         fill(engine, nights)
         _campaign(engine)
         engine.dispose()
-        with _chromium() as page:
-            alone = [_opened(page, stack.dashboard_url) for _ in range(OPENINGS)]
+        home = stack.dashboard_url + HOME
+        with _chromium() as browser:
+            _opened(browser, home)  # for which the API works the heatmap out and keeps it
+            alone = [_opened(browser, home) for _ in range(OPENINGS)]
+            page = _page(browser)
+            bodies = _bodies(page, home)
             callbacks_ms = _switched(page)
-            bodies = _bodies(page, stack.dashboard_url)
+            page.context.close()
             with _viewers(stack.dashboard_url, bodies["tick"]):
-                among = [_opened(page, stack.dashboard_url) for _ in range(OPENINGS)]
+                among = [_opened(browser, home) for _ in range(OPENINGS)]
         growth_mb, per_load_ms = _memory(stack, bodies["page"])
     return _report(nights, alone, among, callbacks_ms, growth_mb, per_load_ms)
 
@@ -72,7 +93,7 @@ def _report(
     paint_ms = statistics.median(o.paint_ms for o in alone)
     drawn_ms = statistics.median(o.drawn_ms for o in alone)
     shared_ms = statistics.median(o.drawn_ms for o in among)
-    p95_ms = statistics.quantiles(callbacks_ms, n=20)[-1]
+    p95_ms = p95(callbacks_ms)
     print(f"{nights * 10_000:,} trials below; home of 54 squares, medians of {OPENINGS} openings")
     print(f"first contentful paint {paint_ms:.0f} ms, all figures drawn {drawn_ms:.0f} ms")
     print(f"callbacks p50 {statistics.median(callbacks_ms):.0f} ms, p95 {p95_ms:.0f} ms (n={len(callbacks_ms)})")
@@ -96,13 +117,16 @@ def _report(
 
 
 def _campaign(engine: Engine) -> None:
-    """One measured campaign of 3 x 3 endpoints and six conditions."""
+    """One measured campaign of 3 x 3 endpoints and six conditions, unless there is one from before."""
+    with engine.connect() as connection:
+        if connection.execute(text("SELECT FROM campaigns WHERE name = :name"), {"name": NAME}).first() is not None:
+            return
     arms = [client for client in clients() if client.id in ARMS]
     chosen = [profile for profile in profiles().values() if profile.name in CONDITIONS]
     PostgresCatalogue(engine).sync(endpoints(), chosen, arms)
     campaigns, store = PostgresCampaignStore(engine), PostgresCellStore(engine)
     names = tuple(e.id for e in endpoints()), tuple(p.name for p in chosen), tuple(c.id for c in arms)
-    spec = CampaignSpec("54 squares", *names, ROUNDS, 1, vantage="bench")  # where no worker looks for it
+    spec = CampaignSpec(NAME, *names, ROUNDS, 1, vantage=VANTAGE)  # where no worker looks for it
     campaigns.create(CampaignPlan(spec, tuple(endpoints()), tuple(chosen), tuple(arms), 60.0))
     draw = random.Random(1)  # noqa: S311 - made-up times
     for cell in campaigns.dispatchable_cells(1000):
@@ -120,20 +144,29 @@ class _Opening:
 
 
 @contextmanager
-def _chromium() -> Iterator[Page]:
+def _chromium() -> Iterator[Browser]:
     program = os.environ.get("LASTBYTE_CHROMIUM") or shutil.which("chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield browser.new_page(viewport={"width": 1280, "height": 900})
+        yield browser
         browser.close()
 
 
-def _opened(page: Page, url: str) -> _Opening:
+def _page(browser: Browser) -> Page:
+    page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    page.set_default_navigation_timeout(PATIENCE_MS)
+    return page
+
+
+def _opened(browser: Browser, url: str) -> _Opening:
     """Open home and wait until every figure is drawn; times from the start of the navigation."""
+    page = _page(browser)
     page.goto(url, wait_until="commit")
     page.wait_for_function(DRAWN)
     drawn_ms = float(page.evaluate("performance.now()"))
     paint_ms = float(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+    page.context.close()
     return _Opening(paint_ms, drawn_ms)
 
 
@@ -155,7 +188,7 @@ def _switched(page: Page) -> list[float]:
 
 
 def _bodies(page: Page, url: str) -> dict[str, str]:
-    """What the browser posts to get the page, and at each tick."""
+    """Open home; what the browser posts to get the page, and at each tick."""
     found: dict[str, str] = {}
 
     def note(request: Request) -> None:
@@ -168,7 +201,7 @@ def _bodies(page: Page, url: str) -> dict[str, str]:
     page.on("request", note)
     page.goto(url)
     page.wait_for_function(DRAWN)
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + PATIENCE_MS / 1000
     while len(found) < 2 and time.monotonic() < deadline:
         page.wait_for_timeout(250)
     page.remove_listener("request", note)
@@ -181,7 +214,7 @@ def _viewers(url: str, tick: str) -> Iterator[None]:
     over = threading.Event()
 
     def view(start_s: float) -> None:
-        with httpx.Client(base_url=url, timeout=30) as http:
+        with httpx.Client(base_url=url, timeout=PATIENCE_MS / 1000) as http:
             over.wait(start_s)
             while not over.is_set():
                 _post(http, tick)
@@ -198,7 +231,7 @@ def _viewers(url: str, tick: str) -> Iterator[None]:
 
 def _memory(stack: Stack, body: str) -> tuple[float, float]:
     """Growth in MB of the dashboard's processes from the 200th to the 1,000th load of home, and ms per load."""
-    with httpx.Client(base_url=stack.dashboard_url, timeout=30) as http:
+    with httpx.Client(base_url=stack.dashboard_url, timeout=PATIENCE_MS / 1000) as http:
         for _ in range(SETTLED):
             _load(http, body)
         before = _resident_mb(stack)
@@ -222,4 +255,6 @@ def _resident_mb(stack: Stack) -> float:
     assert stack.process is not None
     processes = psutil.Process(stack.process.pid).children(recursive=True)
     mine = [p for p in processes if "dashboard" in " ".join(p.cmdline())]
+    if not mine:
+        raise RuntimeError("there is no process of the dashboard")
     return sum(p.memory_full_info().uss for p in mine) / 1e6

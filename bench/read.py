@@ -1,6 +1,6 @@
 """What reading costs at the API with 10,000,000 trials in 250,000 cells, beside the same with 100,000.
 
-The database is made once by COPY (``bench/many_trials.py``), some 7 minutes and 8 GB, in the folder that
+The database is made once by COPY (``bench/many_trials.py``), some 7 minutes and 12 GB, in the folder that
 LASTBYTE_BENCH_DATA names, and kept there for the next run; without it, in a temporary one that is removed.
 LASTBYTE_BENCH_CAMPAIGNS makes it smaller than its 1,000 campaigns of 10,000 trials.
 """
@@ -31,6 +31,8 @@ REPEATS = 5
 FILTERS = {
     "no filter": "",
     "one profile": "profile=bench-loss-3",
+    "one client": "client=curl-quiche-h3",
+    "one round": "round=7",
     "one endpoint and client": "endpoint=testbed-bench1-2MB&client=curl-quiche-h3",
     "failures of a kind": "outcome=timeout",
     "a kind that never was": "outcome=dns",

@@ -1,7 +1,6 @@
 """Pages of a campaign's trials: filtered, in an order, from a cursor on.
 
-How many there are on all pages is counted in ``cells`` and ``cell_rollups``: a hundredth of what ``trials`` would have
-to read.
+How many there are on all pages is counted in ``cells`` and ``cell_rollups``, of which less is read than of ``trials``.
 """
 
 from __future__ import annotations
