@@ -190,11 +190,22 @@ def fetch(asked: argparse.Namespace, profile: str) -> tuple[dict[str, Any], byte
         if not watch.error:
             body = watch.body()
             said["body_bytes"] = len(body)
+        await_keys(page)
         browser.close()
     if watch.error:
         plain = next((words for code, words in PLAIN_WORDS.items() if code in watch.error), "")
         said["error"] = f"{plain}: {watch.error}" if plain else watch.error
     return said, body
+
+
+def await_keys(page: Page) -> None:
+    """Chromium writes its key log in the background and forgets what is left when it ends."""
+    file = os.environ.get("SSLKEYLOGFILE")
+    limit = time.monotonic() + 2
+    while file and time.monotonic() < limit:
+        if Path(file).is_file() and "SERVER_TRAFFIC_SECRET_0" in Path(file).read_text():
+            return
+        page.wait_for_timeout(10)
 
 
 def figures(watch: Watch) -> dict[str, Any]:
