@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from dashboard.client import Json
 from dashboard.figures.palette import legible_on, palette
-from dashboard.figures.style import around_zero, axis, layout
+from dashboard.figures.style import LEGEND, around_zero, axis, layout
 from dashboard.formatting import MINUS, ms
 
 NAMES = {"handshake": "Handshake", "wait": "Wait for the first byte", "transfer": "Transfer"}
@@ -43,6 +43,7 @@ def stacked_figure(phases: Json, scheme: str = "light") -> go.Figure:
         layout(
             pal,
             barmode="stack",
+            legend={**LEGEND, "traceorder": "normal"},
             bargap=0.35,
             xaxis=axis(pal, "Median time (ms)", rangemode="tozero"),
             yaxis=axis(pal, "", autorange="reversed"),

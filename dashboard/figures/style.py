@@ -8,6 +8,9 @@ from typing import Any
 from dashboard.client import Json
 from dashboard.figures.palette import FONT, Palette
 
+LEGEND: Json = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "xanchor": "left"}
+"""Above the figure, from the left."""
+
 
 def layout(pal: Palette, **other: Any) -> Json:
     """A layout in a palette; ``other`` goes on top.
@@ -21,7 +24,7 @@ def layout(pal: Palette, **other: Any) -> Json:
         "paper_bgcolor": pal.surface,
         "plot_bgcolor": pal.surface,
         "font": {"family": FONT, "color": pal.text, "size": 12},
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "xanchor": "left"},
+        "legend": LEGEND,
         "hovermode": "closest",
         "hoverlabel": {"bgcolor": pal.hover, "bordercolor": pal.muted, "align": "left", "font": {"color": pal.text}},
         "uirevision": "|".join(titles),
