@@ -20,7 +20,7 @@ import httpx
 T = TypeVar("T")
 
 START_LIMIT_S = 240.0
-STOP_LIMIT_S = 30.0
+STOP_LIMIT_S = 60.0
 
 
 class Stack:
