@@ -64,7 +64,7 @@ def run() -> dict[str, Any]:
 def _time_to_first_trial(system: System) -> float:
     began = time.monotonic()
     system.compose("up", "--detach")
-    system.wait(lambda: any(item["trials_done"] for item in system.get("/campaigns")["items"]), 120, "a first trial")
+    system.wait(lambda: any(item["trials_done"] for item in system.get("/campaigns")["items"]), 600, "a first trial")
     elapsed_s = time.monotonic() - began
     ident = system.get("/campaigns")["items"][0]["id"]
     system.http.post(f"/campaigns/{ident}/cancel")
