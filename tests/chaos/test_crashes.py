@@ -147,7 +147,7 @@ def test_kill_9_of_everything_at_once_leaves_nothing_and_the_next_start_goes_on(
         under_way(running, ident)
         before = descendants(running)
         running.kill()
-        psutil.wait_procs(before, timeout=10)
+        psutil.wait_procs(before, timeout=60)
         left = [p for p in before if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
         assert left == [], "processes outlived their supervisor"
         assert _named_namespaces() == ""

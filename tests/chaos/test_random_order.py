@@ -247,7 +247,7 @@ def assert_nothing_left(stack: Stack) -> None:
     assert spaces, "the path has namespaces of its own"
     assert sum(_name(process) == "curl" for process in left) == 0
     assert stack.stop() == 0
-    psutil.wait_procs(left, timeout=20)
+    psutil.wait_procs(left, timeout=60)
     alive = [p for p in left if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
     assert alive == [], f"seed {SEED}: processes outlived the system"
     assert [p for p in (stack.var / "run").glob("*.sock") if p.exists()] == [], "a socket was left"
