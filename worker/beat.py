@@ -14,13 +14,11 @@ def main() -> None:
     logs.configure("beat")
     app = create_celery(settings())
     app.set_current()
-    state = var_dir() / "beat"
-    state.mkdir(parents=True, exist_ok=True)
+    (var_dir() / "beat").mkdir(parents=True, exist_ok=True)  # for the file that says it is alive
     app.worker_main(
         [
             "worker",
             "--beat",
-            f"--schedule={state / 'schedule'}",
             "--pool=solo",
             f"--queues={CONTROL_QUEUE}",
             "--hostname=control@%h",

@@ -2,6 +2,9 @@
 
 Beat counts from when it last sent a task. After a step back that moment lies ahead, and nothing would be sent until the
 clock has come there again: an hour without a dispatcher for a clock that was an hour fast.
+
+It keeps its times in memory: nothing here needs them after a restart, when every task is simply due, and a file of them
+can be locked or damaged and end beat.
 """
 
 from __future__ import annotations
@@ -10,16 +13,25 @@ from datetime import timedelta
 from typing import Any
 
 import structlog
-from celery.beat import PersistentScheduler
+from celery.beat import Scheduler
 
 AHEAD = timedelta(seconds=1)
 """Less than this counts as now."""
 
+LONG_AGO = timedelta(days=1)
+"""Longer than any task here waits."""
+
 log = structlog.get_logger()
 
 
-class SteadyScheduler(PersistentScheduler):  # type: ignore[misc] # Celery has no types
+class SteadyScheduler(Scheduler):  # type: ignore[misc] # Celery has no types
     """Looks before each tick whether the clock was set back; if so, every task counts as sent now."""
+
+    def setup_schedule(self) -> None:
+        """Every task is due at the start: how long beat was away is not known."""
+        super().setup_schedule()
+        for entry in self.schedule.values():
+            entry.last_run_at = entry.default_now() - LONG_AGO
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Send what is due; gives the seconds until more is."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,12 +23,13 @@ class Told(SteadyScheduler):
 
 
 @pytest.fixture
-def beat(tmp_path: Path) -> Iterator[Told]:
+def beat() -> Iterator[Told]:
     app = create_celery(Settings(broker_url="memory://"))
-    made = Told(app=app, schedule_filename=str(tmp_path / "schedule"), lazy=True)
+    made = Told(app=app, lazy=True)
     made.sent = []
     made.setup_schedule()
-    made.tick()
+    for _ in made.schedule:
+        made.tick()
     yield made
     made.close()
 
@@ -41,7 +41,13 @@ def set_clock(beat: Told, by: timedelta) -> None:
     beat._heap = [event._replace(time=event.time - by.total_seconds()) for event in beat._heap]
 
 
+def test_all_is_sent_at_the_start(beat: Told) -> None:
+    assert sorted(beat.sent) == sorted(entry.task for entry in beat.schedule.values())
+    assert len(beat.sent) == 4
+
+
 def test_a_clock_that_is_set_back_holds_nothing_up(beat: Told) -> None:
+    beat.sent.clear()
     set_clock(beat, -timedelta(hours=1))
     assert beat.tick() <= DISPATCH_EVERY_S
     set_clock(beat, timedelta(seconds=DISPATCH_EVERY_S + 0.1))
@@ -51,6 +57,7 @@ def test_a_clock_that_is_set_back_holds_nothing_up(beat: Told) -> None:
 
 
 def test_tasks_are_sent_when_they_are_due_and_not_before(beat: Told) -> None:
+    beat.sent.clear()
     beat.tick()
     assert beat.sent == []
     set_clock(beat, timedelta(seconds=DISPATCH_EVERY_S + 0.1))
