@@ -16,7 +16,7 @@ def campaign(stack: Stack) -> str:
         endpoints=["testbed-caddy-100KB"],
         profiles=["delay-50"],
         clients=["curl-quiche"],
-        rounds=6,
+        rounds=12,  # verdicts and the floor need six pairs; on a busy machine some trials are left out
         max_rounds=60,
         target_width_pct=30,
         aa=True,
@@ -34,7 +34,7 @@ def test_a_cell_ends_when_its_interval_is_narrow_and_says_what_it_saved(stack: S
     trials = stack.trials(campaign)
     rounds = max(trial["round"] for trial in trials)
     assert ended["state"] == "done"
-    assert 6 <= rounds < 60
+    assert 12 <= rounds < 60
     assert len(trials) == 3 * (rounds + 1), "a cell ends with a whole round"
     assert ended["rounds_saved"] == 60 - rounds
     assert ended["trials_saved"] == ended["trials_planned"] - ended["trials_done"] == 3 * (60 - rounds)
