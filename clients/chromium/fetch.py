@@ -14,18 +14,18 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-sys.path.insert(0, str(Path(__file__).parent / "packages"))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "packages")]
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from keeper import run_kept
 from playwright.sync_api import Error, Page, sync_playwright
 
 QUIET = (
@@ -248,9 +248,15 @@ def main() -> int:
     parser.add_argument("--ca-file")
     parser.add_argument("--timeout", type=float, default=60.0)
     parser.add_argument("url")
-    with tempfile.TemporaryDirectory(prefix="lb-chromium-") as profile:
-        os.environ["HOME"] = profile
-        said, body = fetch(parser.parse_args(), profile)
+    asked = parser.parse_args()
+    status: int = run_kept(lambda folder: run(asked, folder))
+    return status
+
+
+def run(asked: argparse.Namespace, folder: str) -> int:
+    """Fetch, print, and return the exit status; whatever browser and Playwright write lies in ``folder``."""
+    os.environ.update(HOME=folder, TMPDIR=folder)
+    said, body = fetch(asked, f"{folder}/profile")
     sys.stdout.buffer.write(body)
     sys.stdout.flush()
     error = said.get("error", "")
@@ -259,6 +265,7 @@ def main() -> int:
     if error:
         sys.stderr.write(f"chromium: {error}\n")
     sys.stderr.write(json.dumps(said) + "\n")
+    sys.stderr.flush()
     return 1 if error else 0
 
 

@@ -158,17 +158,19 @@ def _make_python(work: Path, log: Path, progress: Progress) -> None:
     toolchain.install_wheels(work / "source" / REQUIREMENTS, work / "packages", log)
     shutil.rmtree(work / "pip", ignore_errors=True)
     compileall.compile_dir(work / "packages", quiet=2)
-    shutil.copy2(work / "source" / SCRIPT, work / SCRIPT)
+    for file in (work / "source").glob("*.py"):
+        shutil.copy2(file, work / file.name)
 
 
 def _python_launch(home: Path) -> Launch:
     """Isolated from the caller's Python settings and from lastbyte's own packages; records hold every file's digest."""
     script = home / SCRIPT
+    modules = sorted(str(file) for file in home.glob("*.py") if file != script)
     records = sorted(map(str, (home / "packages").glob("*.dist-info/RECORD")))
     names = sorted(path.parent.name.removesuffix(".dist-info").replace("-", "=") for path in map(Path, records))
     origin = f"Python {'.'.join(map(str, sys.version_info[:3]))}: {' '.join(names)}"
     interpreter = str(Path(sys.executable).resolve())
-    return Launch((interpreter, "-I", "-S", str(script)), (str(script), *records, interpreter), origin)
+    return Launch((interpreter, "-I", "-S", str(script)), (str(script), *modules, *records, interpreter), origin)
 
 
 def _run(command: Sequence[str], cwd: Path, env: Mapping[str, str], log: Path, remedy: str) -> None:

@@ -7,6 +7,9 @@ import base64
 import datetime as dt
 import hashlib
 import importlib.util
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 from types import ModuleType
 
@@ -29,6 +32,31 @@ def fetch() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def keeper(fetch: ModuleType) -> ModuleType:
+    return sys.modules["keeper"]
+
+
+def test_work_has_a_folder_that_goes_with_it_and_its_status_is_kept(
+    keeper: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert keeper.run_kept(lambda folder: len(list(Path(folder).parent.glob("lb-chromium-*"))) + 6) == 7
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_work_has_started_and_left_is_ended(keeper: ModuleType, tmp_path: Path) -> None:
+    told = tmp_path / "pid"
+
+    def work(folder: str) -> int:
+        left = subprocess.Popen(["sleep", "600"], start_new_session=True)
+        told.write_text(str(left.pid))
+        return 0
+
+    assert keeper.run_kept(work) == 0
+    assert not Path(f"/proc/{told.read_text()}").exists()
 
 
 def certificate(

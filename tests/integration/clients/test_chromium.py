@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import shutil
+import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from lastbyte.adapters.executables import find_executable
+from lastbyte.adapters.program_client import ProgramClientRunner
 from lastbyte.domain.client import Client
 from lastbyte.domain.trial import FailureKind
 from testbed.catalogue import DIGESTS
@@ -62,27 +66,63 @@ def test_a_certificate_by_an_unknown_authority_is_a_failure(
 
 
 @pytest.mark.parametrize("grace_s", [0.4, 60.0], ids=["killed", "by itself"])
-def test_a_browser_past_its_limit_is_gone_with_all_its_processes(
-    run: Run, testbed: TestbedState, monkeypatch: pytest.MonkeyPatch, grace_s: float
+def test_a_browser_past_its_limit_is_gone_with_all_its_processes_and_its_profile(
+    run: Run,
+    testbed: TestbedState,
+    shipped: dict[str, Client],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    grace_s: float,
 ) -> None:
     monkeypatch.setattr("lastbyte.adapters.program_client.GRACE_S", grace_s)
-    seen = run("chromium-h3", HOST, timeout_s=0.01)
+    seen = run(keeping_in(shipped["chromium-h3"], tmp_path), HOST, timeout_s=0.01)
     assert seen.failure is not None
     assert seen.failure.kind is FailureKind.TIMEOUT
+    await_nothing_left(testbed.netns, tmp_path)
+
+
+def test_a_killed_client_takes_a_browser_along_that_does_nothing_any_more(
+    runner: ProgramClientRunner, run: Run, testbed: TestbedState, shipped: dict[str, Client], tmp_path: Path
+) -> None:
+    def stop_then_kill() -> None:
+        for _ in range(600):
+            if stopped := browsers_in(testbed.netns, "--remote-debugging-pipe"):
+                for process in stopped:
+                    os.kill(process, signal.SIGSTOP)
+                break
+            time.sleep(0.05)
+        runner.terminate_current()
+
+    with ThreadPoolExecutor(1) as other:
+        done = other.submit(stop_then_kill)
+        seen = run(keeping_in(shipped["chromium-h2"], tmp_path), "testbed-silent.test", timeout_s=LIMIT_S)
+        done.result()
+    assert seen.failure is not None
+    assert "ended by the worker" in seen.failure.detail
+    await_nothing_left(testbed.netns, tmp_path)
+
+
+def keeping_in(client: Client, folder: Path) -> Client:
+    """The same with a folder for temporary files that nothing else uses."""
+    return dataclasses.replace(client, env={**client.env, "TMPDIR": str(folder)})
+
+
+def await_nothing_left(netns: Path, folder: Path) -> None:
+    left: list[object] = []
     for _ in range(200):
-        left = browsers_in(testbed.netns)
+        left = [*browsers_in(netns), *folder.iterdir()]
         if not left:
             return
         time.sleep(0.1)
     pytest.fail(f"still there: {left}")
 
 
-def browsers_in(netns: Path) -> list[str]:
-    """Command lines of the browsers in a network namespace."""
+def browsers_in(netns: Path, holding: str = "") -> list[int]:
+    """Processes of browsers in a network namespace whose command lines hold this text."""
     namespace, found = netns.stat().st_ino, []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it ended meanwhile
             line = (process / "cmdline").read_bytes()
-            if b"lb-chromium-" in line and (process / "ns/net").stat().st_ino == namespace:
-                found.append(line.replace(b"\0", b" ").decode())
+            if b"lb-chromium-" in line and holding.encode() in line and (process / "ns/net").stat().st_ino == namespace:
+                found.append(int(process.name))
     return found
