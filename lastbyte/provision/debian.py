@@ -88,6 +88,8 @@ def unpacked(
         with _PrivateApt(suite) as apt:
             say(f"reading the package lists of Debian {suite}")
             apt.update()
+            if apt.out_of_date:
+                say(f"the mirror's lists of Debian {suite} are past their date; signed as they are, they are used")
             say(f"fetching {', '.join(packages)} from Debian {suite}")
             archives = apt.download(packages)
             say(f"unpacking {len(archives)} packages")
@@ -159,6 +161,8 @@ class _PrivateApt:
 
     def __init__(self, suite: str) -> None:
         self._suite = suite
+        self.out_of_date = False
+        """Whether lists were taken though the archive's word for them had run out."""
         self._archive = _archive()
         _suite_dir(suite).mkdir(parents=True, exist_ok=True)
         self._dir = Path(tempfile.mkdtemp(prefix=".apt.", dir=_suite_dir(suite)))
@@ -228,7 +232,15 @@ class _PrivateApt:
             )
 
     def _update_lists(self) -> subprocess.CompletedProcess[str]:
-        return self._apt("apt-get", "-qq", "--error-on=any", "update")
+        done = self._apt("apt-get", "-qq", "--error-on=any", "update")
+        if done.returncode != 0 and " is expired " in done.stderr:
+            # A mirror that is weeks behind (Check-Valid-Until, apt.conf(5)): signatures are checked all the same, and
+            # exact versions are recorded.
+            self.out_of_date = True
+            with (self._dir / "etc/apt.conf").open("a") as config:
+                config.write('Acquire::Check-Valid-Until "false";\n')
+            done = self._apt("apt-get", "-qq", "--error-on=any", "update")
+        return done
 
     def _newer_keyring(self, signed_by: str) -> Path:
         codename = _codename()

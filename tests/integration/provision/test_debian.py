@@ -1,5 +1,6 @@
 """Packages of a newer suite are fetched, checked, unpacked and run, without touching the system's own apt."""
 
+import hashlib
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -44,6 +45,21 @@ def test_an_unknown_suite_or_package_leaves_nothing(cache: Path) -> None:
     with pytest.raises(Unavailable, match="no-such-package"):
         debian.unpacked("forky", ["no-such-package"], "tool")
     assert [entry.name for entry in (cache / "debian" / "forky").iterdir()] == [".lock"]
+
+
+@pytest.mark.parametrize(("until", "behind"), [("2020", True), ("2120", False)])
+def test_a_mirror_that_is_behind_is_used_and_it_is_said(tmp_path: Path, until: str, behind: bool) -> None:
+    (tmp_path / "Packages").write_text("")
+    digest = hashlib.sha256(b"").hexdigest()
+    dates = f"Date: Wed, 01 Jan 2020 00:00:00 UTC\nValid-Until: Thu, 02 Jan {until} 00:00:00 UTC\n"
+    (tmp_path / "Release").write_text(f"Suite: forky\n{dates}SHA256:\n {digest} 0 Packages\n")
+    with debian._PrivateApt("forky") as apt:
+        (apt._dir / "etc/sources.list").write_text(f"deb [trusted=yes] file:{tmp_path} ./\n")
+        with (apt._dir / "etc/apt.conf").open("a") as config:
+            config.write('Acquire::Check-Valid-Until "true";\nAcquire::Check-Date "true";\n')
+        done = apt._update_lists()
+        assert (done.returncode, done.stderr) == (0, "")
+        assert apt.out_of_date is behind
 
 
 def test_a_keyring_without_the_newer_key_is_followed_up_by_the_chain(
