@@ -21,7 +21,6 @@ from lastbyte.settings import cache_dir
 ROOT = Path(__file__).parents[2]
 BASE_IMAGE = "python:3.13-slim-trixie"
 COMMAND_LIMIT_S = 900.0
-BUILT = ("migrate", "api", "dashboard", "beat", "testbed", "worker")
 
 
 def engine_trouble() -> str:
@@ -64,6 +63,8 @@ class System:
 
     def __post_init__(self) -> None:
         self.project_elsewhere = f"{self.project}-elsewhere"
+        self.env_file = ROOT / ".env"
+        self.env_before = self.env_file.read_bytes() if self.env_file.is_file() else None
         self.api_url = f"http://127.0.0.1:{self.api_port}"
         self.dashboard_url = f"http://127.0.0.1:{self.dashboard_port}"
         self.http = httpx.Client(base_url=f"{self.api_url}/api/v1", timeout=30)
@@ -139,9 +140,42 @@ class System:
         if curl_quiche.built() and not os.environ.get("LASTBYTE_TEST_COMPILE_CURL"):
             self.environment["LASTBYTE_CURL_CONTEXT"] = str(cache_dir() / "clients" / curl_quiche.PROGRAM)
             self.files.append("tests/compose/reuse-curl.yml")
-        for service in BUILT:
-            # one after the other: BuildKit 0.12 (Docker 26) fails, or waits for ever, over targets that share stages
-            self.compose("build", "--quiet", service)
+        profiles, build, *_ = self.readme()
+        self.follow(profiles)
+        self.follow(build)
+
+    def readme(self) -> list[str]:
+        """The four commands that README gives for containers: profiles into .env, build, up, watch the demo."""
+        profiles, build, up, watch = documented("containers", "../README.md").strip().splitlines()
+        return [profiles, build, up, watch]
+
+    def start(self, command: str) -> subprocess.Popen[str]:
+        """Start a command as README's reader does, in the checkout; ``follow`` is the same with its end awaited.
+
+        Set for it are only what keeps this system apart from another (project, ports) and where it comes from.
+        """
+        ours = {name: value for name, value in self.environment.items() if name != "COMPOSE_PROFILES"}
+        return subprocess.Popen(
+            ["bash", "-euo", "pipefail", "-c", command],
+            cwd=ROOT,
+            env={**ours, "COMPOSE_FILE": ":".join(self.files)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def follow(self, command: str, started: subprocess.Popen[str] | None = None) -> str:
+        """What a command printed until its end, which must be a good one."""
+        process = started or self.start(command)
+        try:
+            said, _ = process.communicate(timeout=COMMAND_LIMIT_S)
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+        assert process.returncode == 0, f"{command}: {process.returncode}\n{said[-5000:]}"
+        return said
 
     def containers(self, service: str) -> list[str]:
         """Ids of the running containers of a service."""
@@ -196,6 +230,10 @@ class System:
         self.http.close()
         self.remote("--profile", "*", "down", "--volumes", "--remove-orphans", "--timeout", "10")
         self.compose("--profile", "*", "down", "--volumes", "--remove-orphans", "--timeout", "10")
+        if self.env_before is None:
+            self.env_file.unlink(missing_ok=True)
+        else:
+            self.env_file.write_bytes(self.env_before)
 
 
 def _base_image() -> str:

@@ -36,14 +36,17 @@ def busy_workers(system: System) -> set[str]:
 
 
 def test_up_ends_in_a_filling_heatmap_at_the_published_port(system: System, open_page: OpenPage) -> None:
+    *_, up, watch = system.readme()
     began = time.monotonic()
-    system.compose("up", "--detach")
+    system.follow(up)
     first = system.wait(lambda: (found := demo(system)) and found["trials_done"] and found, 300, "a first trial")
     print(f"\nmeasuring {time.monotonic() - began:.1f} s after docker compose up")
+    watching = system.start(watch)
     page = open_page(f"{system.dashboard_url}/campaigns/{first['id']}")
     panel = page.locator(".lb-panel").first
     expect(panel).to_contain_text("testbed-caddy", timeout=120_000)
     expect(panel.get_by_text(re.compile(r"n.=.6")).first).to_be_visible(timeout=300_000)
+    assert "demo campaign done after" in system.follow(watch, watching).splitlines()[-1]
     made = system.compose("logs", "--no-log-prefix", "secrets")
     assert len(re.findall(r"LASTBYTE_(?:POSTGRES|REDIS)_PASSWORD=\S{20,} ", made)) == 2
 
