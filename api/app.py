@@ -82,6 +82,7 @@ def create_app(settings: Settings | None = None, wiring: Callable[[Settings], Co
         title="lastbyte",
         version=version("lastbyte"),
         description=DESCRIPTION,
+        openapi_tags=openapi.TAGS,
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
@@ -89,7 +90,8 @@ def create_app(settings: Settings | None = None, wiring: Callable[[Settings], Co
     )
     app.state.container = container
     app.state.catalogue = CatalogueState.PENDING
-    for module in (campaigns, cells, trials, artifacts, heatmap, analysis, schedules, catalogue, editing, events):
+    # in the order of how often they are asked: paths are looked for one after the other
+    for module in (heatmap, campaigns, cells, trials, artifacts, analysis, schedules, catalogue, editing, events):
         app.include_router(module.router, prefix=PREFIX)
     app.include_router(health.router, prefix=PREFIX)
     app.include_router(health.router, include_in_schema=False)

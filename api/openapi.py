@@ -14,6 +14,17 @@ from api.schemas.problem import Problem
 
 Json = dict[str, Any]
 
+TAGS: list[Json] = [
+    {"name": "campaigns", "description": "Plan, follow, pause, cancel and repeat measurements."},
+    {"name": "results", "description": "Heatmaps, cells and trials of a campaign, and exports of them."},
+    {"name": "captures", "description": "Packets, keys and qlog that watched trials left, and what they tell."},
+    {"name": "analysis", "description": "Several campaigns together: pooled, compared, over time."},
+    {"name": "schedules", "description": "Campaigns that start by themselves."},
+    {"name": "catalogue", "description": "Endpoints, profiles, clients and vantages, and budgets of hosts."},
+    {"name": "health", "description": "Whether this process is alive, and can work."},
+]
+"""In the order in which the page of documentation shows them."""
+
 NOT_MODIFIED = {"description": "The answer is the one whose ETag was sent"}
 _ETAG_HEADERS = {"ETag": {"description": "For If-None-Match", "schema": {"type": "string"}}}
 _KEY_PARAMETER = {

@@ -28,7 +28,11 @@ def configure(service: str, form: str = "auto") -> None:
     else:
         renderer = structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"], bool_as_flag=False)
     tail: list[Processor] = [structlog.processors.format_exc_info, _naming(service), renderer]
-    structlog.configure(processors=[*_SHARED, *tail], logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    structlog.configure(
+        processors=[*_SHARED, *tail],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,  # else each line puts its logger together anew
+    )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
