@@ -17,6 +17,7 @@ from sqlalchemy import (
     Integer,
     Row,
     Text,
+    any_,
     cast,
     column,
     func,
@@ -89,7 +90,7 @@ def page(
     descending: bool = False,
 ) -> tuple[Sequence[Row[Any]], str | None]:
     """Rows for ``result_rows.trial_record``, and the cursor of what follows; raises InvalidInput for a wrong one."""
-    query = trial_rows().where(TrialRow.campaign_id == campaign_id, *conditions(which))
+    query = trial_rows().where(*_of_campaign(campaign_id), *conditions(which))
     key = _KEYS.get(order)
     if key is not None:
         query = query.add_columns(key.label("sort_key"))
@@ -113,10 +114,12 @@ def count(connection: Connection, campaign_id: UUID, which: TrialFilter) -> int:
     of_trials = _trial_conditions(which, _ROLLED_UP)
     if which.started_from is not None or which.started_to is not None:  # which rollups don't know
         counted = select(func.count()).select_from(TrialRow).join(CellRow, CellRow.id == TrialRow.cell_id)
-        query = counted.where(TrialRow.campaign_id == campaign_id, *conditions(which))
+        query = counted.where(*_of_campaign(campaign_id), *conditions(which))
     elif of_trials:
-        rolled_up = select(func.count()).select_from(CellRow).join(CellRollupRow, CellRollupRow.cell_id == CellRow.id)
-        query = rolled_up.join(_ITEMS, true()).where(*of_cells, *of_trials)
+        # an array, so that each is looked up, whatever PostgreSQL knows of the rollups of other campaigns
+        cells = func.array(select(CellRow.id).where(*of_cells).scalar_subquery())
+        rolled_up = select(func.count()).select_from(CellRollupRow).join(_ITEMS, true())
+        query = rolled_up.where(CellRollupRow.cell_id == any_(cells), *of_trials)
     else:
         query = select(func.coalesce(func.sum(CellRow.trials_done), 0)).where(*of_cells)
     return int(connection.execute(query).scalar_one())
@@ -130,6 +133,15 @@ def conditions(which: TrialFilter) -> list[ColumnElement[bool]]:
     if which.started_to is not None:
         found.append(TrialRow.started_at < which.started_to)
     return found
+
+
+def _of_campaign(campaign_id: UUID) -> list[ColumnElement[bool]]:
+    """Said of its cells too, which nobody can know from that of its trials.
+
+    Without it, PostgreSQL may look for the cells of an endpoint and profile in all campaigns there are, and for the
+    trials of each in every month.
+    """
+    return [TrialRow.campaign_id == campaign_id, CellRow.campaign_id == campaign_id]
 
 
 def _trial_conditions(which: TrialFilter, columns: _Columns) -> list[ColumnElement[bool]]:

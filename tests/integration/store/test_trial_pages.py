@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Engine, event
+
+from lastbyte.adapters.postgres import trial_pages
 from lastbyte.adapters.postgres.campaign_store import PostgresCampaignStore
 from lastbyte.adapters.postgres.cell_store import PostgresCellStore
 from lastbyte.adapters.postgres.result_store import PostgresResultStore
@@ -57,3 +64,37 @@ def test_the_total_is_what_the_pages_hold(
         if first.next is not None:
             second = results.trials(ident, which, 100, first.next)
             assert second.total == expected, f"{name}: the page before is counted too"
+
+
+def _scans(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if "Relation Name" in plan:
+        yield plan
+    for part in plan.get("Plans", ()):
+        yield from _scans(part)
+
+
+def test_no_plan_goes_on_with_cells_of_other_campaigns(engine: Engine, campaigns: PostgresCampaignStore) -> None:
+    """In a database of many nights that was never analyzed, that took longer than a statement may."""
+    ident = UUID(campaigns.create(plan(endpoints=2)))
+    plans: list[Any] = []
+
+    @event.listens_for(engine, "before_cursor_execute", retval=True)
+    def explain(_c: Any, cursor: Any, statement: str, given: Any, *_: Any) -> tuple[str, Any]:
+        if statement.startswith("SELECT"):
+            cursor.execute("SET LOCAL enable_seqscan = off")  # which few rows would else be read by
+            cursor.execute("SET LOCAL enable_bitmapscan = off")
+            cursor.execute(f"EXPLAIN (FORMAT JSON) {statement}", given)
+            plans.append(cursor.fetchone()[0][0]["Plan"])
+        return statement, given
+
+    for name, (which, _) in FILTERS.items():
+        for ask in (trial_pages.count, lambda *of: trial_pages.page(*of, limit=2, cursor=None, order="id")):
+            plans.clear()
+            with engine.begin() as connection:
+                ask(connection, ident, which)
+            (found,) = plans
+            for scan in _scans(found):
+                if scan["Relation Name"] == "cells":
+                    assert "campaign_id" in scan.get("Index Cond", "") + scan.get("Filter", ""), (name, scan)
+                if scan["Relation Name"] == "cell_rollups":
+                    assert "cell_id" in scan.get("Index Cond", ""), (name, scan)
