@@ -50,11 +50,13 @@ def test_curl_is_pinned_forced_and_told_its_limits() -> None:
     assert not {"--compressed", "--location", "--insecure", "--retry", "--curves", "--output"} & set(measured(argv))
 
 
-@pytest.mark.parametrize("client_id", ["curl-quiche-h2", "curl-quiche-h3", "curl-ngtcp2-h3", "curl-quiche-h2@reuse"])
+@pytest.mark.parametrize(
+    "client_id", ["curl-quiche-h2", "curl-quiche-h3", "curl-ngtcp2-h3", "curl-openssl-h3", "curl-quiche-h2@reuse"]
+)
 def test_curl_is_warm_before_it_fetches(client_id: str) -> None:
     argv = command_line(shipped(client_id), target(), 60.0, 20.0)
     warm_up = argv[: argv.index("--next")]
-    assert [word for word in warm_up if word.startswith("https:")] == ["https://127.0.0.1:9/"]
+    assert [word for word in warm_up if word.startswith("https:")] == ["https://127.0.0.1:9/"] * 2
     assert {("--cacert", "/ca.pem"), ("--write-out", f"%{{stderr}}{WARM_UP_END}\n")} <= pairs(warm_up)
     assert "--http3-only" in warm_up
     watched_argv = command_line(watched(shipped(client_id), "keys", "qlog"), target(), 60.0, 20.0)
