@@ -55,6 +55,8 @@ DRAWN = f"""() => {{
         && figure.querySelectorAll('.textpoint text').length === {TEXTS};
     return figures.length === 3 && figures.every(whole);
 }}"""
+TICK = '"changedPropIds":["tick.n_intervals"]'
+"""In the body of a request that asks for news."""
 PATIENCE_MS = 120_000
 """For a machine that does other things: what took long is a figure, not an error."""
 
@@ -96,20 +98,21 @@ def _report(
     p95_ms = p95(callbacks_ms)
     print(f"{nights * 10_000:,} trials below; home of 54 squares, medians of {OPENINGS} openings")
     print(f"first contentful paint {paint_ms:.0f} ms, all figures drawn {drawn_ms:.0f} ms")
-    print(f"callbacks p50 {statistics.median(callbacks_ms):.0f} ms, p95 {p95_ms:.0f} ms (n={len(callbacks_ms)})")
+    p50_ms = statistics.median(callbacks_ms)
+    print(f"callbacks that draw: p50 {p50_ms:.0f} ms, p95 {p95_ms:.0f} ms (n={len(callbacks_ms)})")
     print(f"with {VIEWERS} viewers more: all figures drawn {shared_ms:.0f} ms, {shared_ms / drawn_ms:.2f} times")
     print(f"memory after {PAGE_LOADS} page loads: {growth_mb:+.1f} MB ({per_load_ms:.0f} ms each)")
     return {
         "first_contentful_paint_ms": paint_ms,
         "figures_drawn_ms": drawn_ms,
-        "callback_p50_ms": statistics.median(callbacks_ms),
+        "callback_p50_ms": p50_ms,
         "callback_p95_ms": p95_ms,
         "figures_drawn_ten_viewers_ms": shared_ms,
         "memory_growth_mb": growth_mb,
         "goals": [
             {"what": "first contentful paint, ms", "value": paint_ms, "at_most": 1000},
             {"what": "all figures drawn, ms", "value": drawn_ms, "at_most": 2000},
-            {"what": "callback p95, ms", "value": p95_ms, "at_most": 150},
+            {"what": "callbacks that draw, p95, ms", "value": p95_ms, "at_most": 150},
             {"what": "all figures drawn with ten viewers, times", "value": shared_ms / drawn_ms, "at_most": 2},
             {"what": "memory growth over page loads, MB", "value": growth_mb, "at_most": 10},
         ],
@@ -127,9 +130,9 @@ def _campaign(engine: Engine) -> None:
     campaigns, store = PostgresCampaignStore(engine), PostgresCellStore(engine)
     names = tuple(e.id for e in endpoints()), tuple(p.name for p in chosen), tuple(c.id for c in arms)
     spec = CampaignSpec(NAME, *names, ROUNDS, 1, vantage=VANTAGE)  # where no worker looks for it
-    campaigns.create(CampaignPlan(spec, tuple(endpoints()), tuple(chosen), tuple(arms), 60.0))
+    created = campaigns.create(CampaignPlan(spec, tuple(endpoints()), tuple(chosen), tuple(arms), 60.0))
     draw = random.Random(1)  # noqa: S311 - made-up times
-    for cell in campaigns.dispatchable_cells(1000):
+    for cell in campaigns.dispatchable_cells(1000, created):
         store.claim(cell.cell_id, "bench", 600)
         for number in range(ROUNDS + 1):
             for position, arm in enumerate(arms):
@@ -171,11 +174,14 @@ def _opened(browser: Browser, url: str) -> _Opening:
 
 
 def _switched(page: Page) -> list[float]:
-    """Milliseconds of every callback while the rows are switched to and fro."""
+    """Milliseconds of each callback that draws the figures while the rows are switched to and fro.
+
+    Ticks, which mostly find nothing new, are left out: they would make the others look rare.
+    """
     times: list[float] = []
 
     def note(request: Request) -> None:
-        if "_dash-update-component" in request.url:
+        if "_dash-update-component" in request.url and TICK not in (request.post_data or ""):
             times.append(request.timing["responseEnd"] - request.timing["requestStart"])
 
     page.on("requestfinished", note)
@@ -195,7 +201,7 @@ def _bodies(page: Page, url: str) -> dict[str, str]:
         text = request.post_data or ""
         if '"changedPropIds":["place.data"]' in text:
             found["page"] = text
-        elif '"changedPropIds":["tick.n_intervals"]' in text:
+        elif TICK in text:
             found["tick"] = text
 
     page.on("request", note)

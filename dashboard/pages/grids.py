@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
+import dash_mantine_components as dmc
 from dash import dcc, html
 
 from dashboard import ids
@@ -31,6 +32,8 @@ MODES = (
 ANSWERS = ("H3 slower", "H3 faster", "No difference established", "Rests on")
 NAMED = 2
 """Squares named in the line of a provider, per direction; the table below the heatmaps names more."""
+TABLE, SHOWN_TABLE = "table", "cells"
+"""Name and value in the query of the table of all cells, when it is open."""
 MOST_LISTED = 8
 """More cells outside the grids stay folded."""
 
@@ -93,15 +96,37 @@ def section(place: Place, heatmap: Json, axis: Axis, profile: str | None = None)
         legend(place.scheme, mode, shown),
         in_words(shown) if mode == "lastbyte" and axis.key != "time" else None,
         html.Div(_off_grid(rest, heatmap) if rest else None, id=ids.OFF_GRID),
-        html.Details(
-            [
-                html.Summary("All cells as a table"),
-                html.A("Download CSV", href=csv, className="lb-button", download=""),
-                html.Div(cells_table(all_cells(heatmap), heatmap), id=ids.slot("all cells")),
-            ],
-            className="lb-details",
-        ),
+        _table_on_demand(place, heatmap, csv),
     ]
+
+
+def _table_on_demand(place: Place, heatmap: Json, csv: str) -> dmc.Accordion:
+    """Every cell as a table, made once it is opened: closed, it was nine tenths of what the browser had to build.
+
+    A control like those above, so the address says that it is open.
+    """
+    opened = place.query.get(TABLE) == SHOWN_TABLE
+    return dmc.Accordion(
+        id=ids.control(TABLE),
+        value=SHOWN_TABLE if opened else None,
+        className="lb-table-of-all",
+        chevronPosition="left",
+        children=dmc.AccordionItem(
+            [
+                dmc.AccordionControl("All cells as a table"),
+                dmc.AccordionPanel(
+                    [
+                        html.A("Download CSV", href=csv, className="lb-button", download=""),
+                        html.Div(
+                            cells_table(all_cells(heatmap), heatmap) if opened else "Loading …",
+                            id=ids.slot("all cells"),
+                        ),
+                    ]
+                ),
+            ],
+            value=SHOWN_TABLE,
+        ),
+    )
 
 
 def only_profile(heatmap: Json, profile: str) -> Json:

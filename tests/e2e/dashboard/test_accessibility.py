@@ -37,7 +37,7 @@ def test_the_keyboard_reaches_a_cell(stack: Stack, measured: dict[str, Any], ope
     page.locator("main h1").wait_for()
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
-    page.get_by_text("All cells as a table").focus()
+    page.get_by_role("button", name="All cells as a table").focus()
     page.keyboard.press("Enter")
     page.get_by_role("link", name="Open").first.focus()
     page.keyboard.press("Enter")
