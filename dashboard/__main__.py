@@ -25,6 +25,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
             "workers": settings.workers,
             "threads": settings.threads,
             "preload_app": True,  # imported once, then forked: quick to start, memory shared
+            "keepalive": 75,  # beyond the ticks of open pages, which else meet a connection that is just being closed
             "graceful_timeout": 3,
             "loglevel": "warning",
             "proc_name": "lastbyte-dashboard",
