@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lastbyte.adapters import realtime
 from netem import uml_guest
 from netem.uml_box import find_kernel, memory_folder
 
@@ -42,11 +43,13 @@ def run_in_guest(
     *,
     modules: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
+    at_once: bool = False,
 ) -> GuestResult:
     """Boot a guest, run one program in the checkout there, hand on each line it prints, end the guest.
 
-    ``folder``: an empty one of this machine. ``modules`` are loaded besides those of a path. Raises PathUnavailable
-    without a guest kernel.
+    ``folder``: an empty one of this machine. ``modules`` are loaded besides those of a path. ``at_once``: the
+    guest runs before this machine's ordinary processes (sched(7), SCHED_RR). Raises PathUnavailable without a guest
+    kernel.
     """
     program, modules_dir = find_kernel()
     table = uml_guest.parse_dependencies((modules_dir / "modules.dep").read_text(encoding="utf-8"))
@@ -67,6 +70,8 @@ def run_in_guest(
         errors="replace",
         env={**os.environ, "TMPDIR": str(memory_folder(folder))},
     ) as process:
+        if at_once:
+            realtime.promote(process.pid, realtime.BOX_PRIORITY)  # before it has started the guest, which inherits it
         killer = subprocess.Popen(["sh", "-c", f"sleep {timeout_s:g}; kill -9 {process.pid}"], start_new_session=True)
         try:
             for raw in process.stdout or ():

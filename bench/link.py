@@ -105,6 +105,9 @@ def _rates(path: ShapedPath, figures: _Figures) -> None:
         for name, timeline in (("rate (netem)", None), ("rate (tbf)", bucket)):
             path.configure(Profile("rate", "", item, Impairment(), timeline=timeline))
             report = measure_rate(path, uplink, client, item)
+            if report.offered < rate:  # the link was not full, so that its rate is not what was measured
+                print(f"{name} {rate} Mbit/s: left out, because no more than {report.offered:.1f} could be sent")
+                continue
             off_pct = abs(report.achieved / rate - 1) * 100
             shown = f"{report.achieved:.3f} Mbit/s of {report.offered:.1f} offered"
             figures.add(name, f"{rate} Mbit/s", shown, off_pct, RATE_GOAL_PCT, "% off")

@@ -8,6 +8,7 @@ import platform
 import subprocess
 import tty
 
+from lastbyte.adapters import realtime
 from lastbyte.domain.errors import PathUnavailable
 from netem import seed
 from netem.box import INTERFACE, QUEUE_PACKETS, QUIET_SYSCTLS, BoxStatus
@@ -101,6 +102,7 @@ class KernelBox:
             os.close(terminal)
         if process.stdin is None:
             raise PathUnavailable("tc has no input.")
+        realtime.promote(process.pid, realtime.BOX_PRIORITY)  # it carries out a timeline's steps
         writer = os.dup(process.stdin.fileno())
         process.stdin.close()
         return process, TcConsole(writer, reader, lambda: process.poll() is None)

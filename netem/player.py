@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+from lastbyte.adapters import realtime
 from lastbyte.domain.errors import PathLost
 from lastbyte.domain.profile import Profile
 from lastbyte.domain.timeline import Played
@@ -65,6 +66,7 @@ class Player:
         return Played(len(self._late_ms), max(self._late_ms, default=0.0))
 
     def _run(self) -> None:
+        realtime.promote_self(realtime.BOX_PRIORITY)  # this thread alone: a step that is due waits for nobody
         for at_ms, commands in self._steps:
             due_s = self._start_s + at_ms / 1e3
             if self._stop.wait(max(0.0, due_s - time.perf_counter())):

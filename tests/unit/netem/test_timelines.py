@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
 
 import pytest
 
+from lastbyte.adapters import realtime
 from lastbyte.domain.errors import PathLost
 from lastbyte.domain.profile import Impairment, Profile
 from lastbyte.domain.timeline import Change, Step, Timeline
@@ -93,6 +95,17 @@ def test_steps_are_played_in_time_and_the_rest_is_not() -> None:
     assert [item for _, item in sent] == [["a"], ["b"]]
     assert sent[1][0] >= 0.06
     assert played.worst_late_ms < 60_000
+
+
+def test_what_plays_runs_before_ordinary_processes_where_that_is_allowed() -> None:
+    policies: list[int] = []
+    before = os.sched_getscheduler(0)
+    player = Player(iter([(0.0, [["a"]])]), lambda _commands: policies.append(os.sched_getscheduler(0)))
+    while not policies:
+        time.sleep(0.005)
+    player.stop()
+    assert policies == [os.SCHED_RR if realtime.allowed() else before]
+    assert os.sched_getscheduler(0) == before, "whoever started it stays as it was"
 
 
 @pytest.mark.parametrize("error", [PathLost("gone"), OSError("refused")])
