@@ -18,7 +18,17 @@ _MAKE = text("""
                            interval '1 month') AS month
 """)
 
-_DROP = text("SELECT drop_trial_partitions(clock_timestamp() - make_interval(days => :keep_days))")
+_BORNE_OUT = text("""
+    WITH moments AS (
+        SELECT created_at AS moment FROM campaigns WHERE source IS NULL
+         UNION ALL
+        SELECT finished_at FROM campaigns WHERE source IS NULL AND finished_at IS NOT NULL)
+    SELECT max(moment) FROM moments WHERE moment <= (SELECT max(moment) FROM moments) - interval '1 day'
+""")
+"""The newest time that the clock can be believed to have reached: a campaign of ours was created or ended then, and
+another at least a day later. A clock that is ahead for less than a day never gets so far."""
+
+_DROP = text("SELECT drop_trial_partitions(least(clock_timestamp(), :borne_out) - make_interval(days => :keep_days))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +48,8 @@ class TrialPartitions:
     def keep(self, retention_days: int) -> Upkeep:
         """Make what will be needed; drop the months that ended ``retention_days`` ago or earlier (0: keep all).
 
+        The clock alone is not believed: a month must have ended so long before a time that campaigns bear out, so a
+        clock that is ahead for less than a day drops nothing, and nothing is dropped where nothing new is measured.
         Safe to call from several programs at once. Rollups stay: heatmaps and trends outlive the trials.
         """
         with transaction(self._engine) as connection:
@@ -45,5 +57,9 @@ class TrialPartitions:
         if not retention_days:
             return Upkeep(made, ())
         with transaction(self._engine) as connection:
-            dropped = connection.execute(_DROP, {"keep_days": retention_days}).scalars().all()
+            borne_out = connection.execute(_BORNE_OUT).scalar_one()
+            if borne_out is None:
+                return Upkeep(made, ())
+            parameters = {"borne_out": borne_out, "keep_days": retention_days}
+            dropped = connection.execute(_DROP, parameters).scalars().all()
         return Upkeep(made, tuple(dropped))

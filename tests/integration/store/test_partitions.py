@@ -80,6 +80,34 @@ def test_strays_move_into_their_month_with_their_artifacts(
     assert [item.id for item in results.trials(ident, TrialFilter(), 10, None).items] == sorted(ids)
 
 
+def created(campaigns: PostgresCampaignStore, engine: Engine, ago: timedelta) -> None:
+    """One more campaign, so long ago by the clock of the database."""
+    ident = campaigns.create(plan(endpoints=1))
+    moved = "UPDATE campaigns SET created_at = clock_timestamp() - :ago WHERE id = :id RETURNING name"
+    ask(engine, moved, ago=ago, id=ident)
+
+
+def test_a_clock_that_is_ahead_for_a_moment_drops_nothing(engine: Engine, campaigns: PostgresCampaignStore) -> None:
+    """Seen from a clock that is 400 days ahead, what was measured until just now is 400 days old."""
+    ahead = timedelta(days=400)
+    for days in (0, 1, 2, 31):
+        month = datetime.now(UTC) - ahead - timedelta(days=days)
+        ask(engine, "SELECT make_trial_partition(:then)", then=month)
+        created(campaigns, engine, ahead + timedelta(days=days))
+    months = ask(engine, _PARTITIONS)
+    partitions = TrialPartitions(engine)
+    assert partitions.keep(90).dropped == ()
+    created(campaigns, engine, timedelta())
+    created(campaigns, engine, timedelta(hours=23))
+    assert partitions.keep(90).dropped == (), "campaigns go on while the clock is ahead"
+    imported = {"id": campaigns.create(plan(endpoints=1)), "then": datetime.now(UTC) - timedelta(days=2)}
+    ask(engine, "UPDATE campaigns SET created_at = :then, source = '{}' WHERE id = :id RETURNING id", **imported)
+    assert partitions.keep(90).dropped == (), "times of an import are others' times"
+    assert ask(engine, _PARTITIONS) == months
+    created(campaigns, engine, timedelta(hours=25))
+    assert len(partitions.keep(90).dropped) >= 2, "so long ahead, it is the time"
+
+
 def test_old_months_are_dropped_and_heatmaps_stay(
     engine: Engine, campaigns: PostgresCampaignStore, cells: PostgresCellStore, results: PostgresResultStore
 ) -> None:
@@ -96,6 +124,8 @@ def test_old_months_are_dropped_and_heatmaps_stay(
         id=ids[0],
     )
     partitions = TrialPartitions(engine)
+    assert partitions.keep(90).dropped == (), "the campaign of today alone says little about the date"
+    created(campaigns, engine, timedelta(days=2))
     assert partitions.keep(3650).dropped == ()
     assert partitions.keep(90).dropped == (in_month(long_ago),)
     assert ask(engine, "SELECT count(*) FROM trials") == [2]
