@@ -15,6 +15,7 @@ from lastbyte.adapters.endpoints_file import load_endpoints
 from lastbyte.adapters.host_meter import ProcHostMeter, descendants
 from lastbyte.adapters.program_client import ProgramClientRunner
 from lastbyte.adapters.resolver import Family, HostResolver, KnownHost
+from lastbyte.adapters.traces.hellos import agreed_over_quic
 from lastbyte.domain.addresses import AddressRule
 from lastbyte.domain.client import Client
 from lastbyte.domain.courtesy import CourtesyBudget
@@ -85,7 +86,7 @@ def bench(
     ``rule``: which addresses may be measured; None for whoever measures on a machine of their own.
     """
     with Link(ShapedPathFactory(box), ProcHostMeter(), describe_path, box_processes) as link:
-        yield Bench(link, ProgramClientRunner(), resolver(rule), stop, load_ceilings, artifacts)
+        yield Bench(link, ProgramClientRunner(), resolver(rule), stop, load_ceilings, artifacts, agreed_over_quic)
 
 
 def describe_path(path: Path) -> dict[str, object]:

@@ -21,7 +21,8 @@ class GroupSource(enum.StrEnum):
     CLIENT = "client"
     """The client said its name."""
     SERVER_HELLO = "server-hello"
-    """By the length of the server's key share, which is another one for each group that is in use."""
+    """By the length of the server's key share, which is another one for each group that is in use; in watched trials
+    over QUIC by what the hello says."""
     SERVER = "server"
     """The server said its name in a response header, as some of the testbed's do."""
     PINNED = "pinned"

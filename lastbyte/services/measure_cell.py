@@ -18,6 +18,7 @@ from lastbyte.domain.client import Client, ClientBuild
 from lastbyte.domain.courtesy import GRANTED, Permission
 from lastbyte.domain.endpoint import Origin
 from lastbyte.domain.errors import AddressRefused, ClientUnavailable, PathLost, ResolutionFailed
+from lastbyte.domain.tls import TlsDetails
 from lastbyte.domain.trial import Failure, FailureKind, LinkProof, Observation, Trial
 from lastbyte.ports import ArtifactSink, CellPlan, CellProof, CellStore, ClientRunner, Outcome, Resolver, Target
 from lastbyte.services.link import Link
@@ -39,6 +40,8 @@ class Bench:
     """What is known of how fast clients are on this machine at most."""
     artifacts: ArtifactSink | None = None
     """Where watched trials leave their files; None: nothing is watched here."""
+    tls_of_pcap: Callable[[bytes], TlsDetails | None] = lambda _pcap: None
+    """What the hellos in a capture agreed on, for clients that don't say; None where they can't be read."""
 
 
 def measure_cell(cell_id: int, worker: str, store: CellStore, bench: Bench, lease_s: float) -> bool:
@@ -163,7 +166,9 @@ class CellRun:
                     return
                 name = file_name(plan.endpoint.id, plan.profile.name, client_id, f"capture{-round_index}")
                 observe = partial(self._observe, round_index=round_index)
-                (observation, proof), artifacts = watch(arms[client_id], name, self._bench.link, sink, observe)
+                (observation, proof), artifacts = watch(
+                    arms[client_id], name, self._bench.link, sink, observe, self._bench.tls_of_pcap
+                )
                 if self._bench.stop.is_set():
                     return
                 reason = trial_out_of_tolerance(plan.profile, proof) if proof else ""
@@ -206,7 +211,7 @@ class CellRun:
         rule = self._plan.stopping
         if rule is None or not rule.min_rounds <= round_index < rule.max_rounds:
             return False
-        so_far = [outcome for outcome in self._outcomes if outcome.round_index <= round_index]
+        so_far = [outcome for outcome in self._outcomes if 0 < outcome.round_index <= round_index]
         return enough(rule, self._plan.clients, so_far, round_index)
 
     def _observe(self, client: Client, round_index: int) -> tuple[Observation, LinkProof | None]:

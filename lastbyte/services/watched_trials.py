@@ -9,10 +9,12 @@ import logging
 import re
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from lastbyte.domain.capture import Artifact, ArtifactKind, dropped
 from lastbyte.domain.client import Client, watched
+from lastbyte.domain.tls import TlsDetails
 from lastbyte.domain.trial import LinkProof, Observation
 from lastbyte.ports import ArtifactSink, Tap
 from lastbyte.services.link import Link
@@ -26,6 +28,7 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.@-]+")
 
 Observed = tuple[Observation, LinkProof | None]
 Observe = Callable[[Client], Observed]
+TlsOfPcap = Callable[[bytes], TlsDetails | None]
 
 
 def file_name(*parts: str) -> str:
@@ -34,11 +37,12 @@ def file_name(*parts: str) -> str:
 
 
 def watch(
-    client: Client, name: str, link: Link, sink: ArtifactSink, observe: Observe
+    client: Client, name: str, link: Link, sink: ArtifactSink, observe: Observe, tls_of_pcap: TlsOfPcap
 ) -> tuple[Observed, tuple[Artifact, ...]]:
     """``observe`` the client while its packets are taken; ``name`` begins the names of the files.
 
-    Raises what ``observe`` raises.
+    Where the client did not say what TLS agreed on, ``tls_of_pcap`` tells it from the packets. Raises what ``observe``
+    raises.
     """
     with ExitStack() as stack:
         try:
@@ -48,17 +52,29 @@ def watch(
             reason = f"There is no folder for it: {exc.strerror or exc}."
             logger.warning("nothing captured of %s: %s", name, reason)
             return observe(client), (dropped(ArtifactKind.PCAP, f"{name}.pcap", reason),)
-        return _watch(client, name, link, sink, observe, folder)
+        return _watch(client, name, link, sink, observe, tls_of_pcap, folder)
 
 
 def _watch(
-    client: Client, name: str, link: Link, sink: ArtifactSink, observe: Observe, folder: Path
+    client: Client,
+    name: str,
+    link: Link,
+    sink: ArtifactSink,
+    observe: Observe,
+    tls_of_pcap: TlsOfPcap,
+    folder: Path,
 ) -> tuple[Observed, tuple[Artifact, ...]]:
     keylog, qlogs = folder / "keys.log", folder / "qlog"
     told = watched(client, str(keylog), str(qlogs))
     with link.tap(MAX_PCAP_BYTES) as tap:
         observed = observe(told)
-    artifacts = [_packets(tap, f"{name}.pcap", folder / "packets.pcap", sink)]
+    pcap = folder / "packets.pcap"
+    packets, why_not = _packets(tap, pcap)
+    if packets:
+        observed = (_with_tls(observed[0], tls_of_pcap, pcap), observed[1])
+        artifacts = [sink.keep(ArtifactKind.PCAP, f"{name}.pcap", pcap)]
+    else:
+        artifacts = [dropped(ArtifactKind.PCAP, f"{name}.pcap", why_not)]
     if keylog.is_file():
         artifacts.append(sink.keep(ArtifactKind.KEYLOG, f"{name}.keys.txt", keylog))
     for number, file in enumerate(sorted(qlogs.iterdir())):
@@ -70,17 +86,28 @@ def _watch(
     return observed, tuple(artifacts)
 
 
-def _packets(tap: Tap | None, file_name: str, file: Path, sink: ArtifactSink) -> Artifact:
+def _with_tls(observation: Observation, tls_of_pcap: TlsOfPcap, pcap: Path) -> Observation:
+    """The observation with what the hellos say, where its client named neither cipher nor group of its connection."""
+    told = observation.tls
+    if observation.failure or told is None or (told.cipher and told.group):
+        return observation
+    try:
+        seen = tls_of_pcap(pcap.read_bytes())
+    except OSError:
+        return observation
+    return observation if seen is None else replace(observation, tls=seen)
+
+
+def _packets(tap: Tap | None, file: Path) -> tuple[bool, str]:
+    """Whether the packets are in ``file`` now, or why not."""
     if tap is None:
-        return dropped(ArtifactKind.PCAP, file_name, "Packets can't be seen on this path.")
+        return False, "Packets can't be seen on this path."
     if tap.cut_off:
-        reason = f"{tap.cut_off} packets came after the limit of {MAX_PCAP_BYTES // 1_000_000} MB."
-        return dropped(ArtifactKind.PCAP, file_name, reason)
+        return False, f"{tap.cut_off} packets came after the limit of {MAX_PCAP_BYTES // 1_000_000} MB."
     if tap.lost:
-        reason = f"The kernel dropped {tap.lost} packets before they were read: what is left would mislead."
-        return dropped(ArtifactKind.PCAP, file_name, reason)
+        return False, f"The kernel dropped {tap.lost} packets before they were read: what is left would mislead."
     try:
         tap.write_pcap(file)
     except OSError as exc:
-        return dropped(ArtifactKind.PCAP, file_name, f"It can't be written: {exc.strerror or exc}.")
-    return sink.keep(ArtifactKind.PCAP, file_name, file)
+        return False, f"It can't be written: {exc.strerror or exc}."
+    return True, ""

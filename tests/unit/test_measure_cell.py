@@ -7,9 +7,11 @@ import random
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,6 +26,7 @@ from lastbyte.domain.errors import PathLost, PathUnavailable
 from lastbyte.domain.link_probe import DirectionProbe, LinkProbe
 from lastbyte.domain.profile import Impairment
 from lastbyte.domain.timeline import Played, Step, Timeline
+from lastbyte.domain.tls import GroupSource, TlsDetails
 from lastbyte.domain.trial import FailureKind, Observation, Timings
 from lastbyte.ports import CellPlan, RttProbe, Target
 from lastbyte.services.link import Link
@@ -458,3 +461,39 @@ def test_captures_never_enter_the_stopping_of_a_cell(tmp_path: Path) -> None:
     assert measure_cell(7, "w", store, the_bench, 20)
     assert store.rounds_saved == 6
     assert [t.round_index for t in store.trials.values()][-2:] == [-1, -1]
+
+
+def test_captures_that_are_stored_do_not_keep_a_cell_going_that_is_delivered_again(tmp_path: Path) -> None:
+    cell = replace(plan(rounds=12), stopping=StoppingRule(6, 12, 4.0, 3.0))
+    store, the_bench = watching(cell, tmp_path, CapturePolicy.LAST_THREE_ROUNDS)
+    assert measure_cell(7, "w", store, the_bench, 20)
+    for key, trial in store.trials.items():  # as watching may slow a client down
+        if trial.is_capture and trial.client_id == H3.id:
+            slow = replace(trial.observation, timings=Timings(0.1, 0.2, 50.0))
+            store.trials[key] = replace(trial, observation=slow)
+    before = dict(store.trials)
+    store.state, store.owner = "pending", None
+    assert measure_cell(7, "w2", store, the_bench, 20)
+    assert (store.trials, store.rounds_saved) == (before, 6)
+
+
+def test_a_watched_trial_has_from_its_packets_what_its_client_did_not_say(tmp_path: Path) -> None:
+    seen = TlsDetails("TLSv1.3", "TLS_AES_128_GCM_SHA256", "X25519", GroupSource.SERVER_HELLO)
+
+    class Tapped(FakePath):
+        def tap(self, limit_bytes: int) -> Any:
+            return nullcontext(SimpleNamespace(cut_off=0, lost=0, write_pcap=lambda file: file.write_bytes(b"packets")))
+
+    class Reticent(FakeRunner):
+        def run(self, *arguments: Any) -> Observation:
+            observation = super().run(*arguments)
+            over_h2 = observation.http_version == "2"
+            return replace(observation, tls=TlsDetails("TLSv1.3", *(("C", "G") if over_h2 else ())))
+
+    store, the_bench = watching(plan(rounds=1), tmp_path)
+    link = Link(FakePathFactory(Tapped))
+    told = {b"packets": seen}
+    assert measure_cell(7, "w", store, replace(the_bench, link=link, runner=Reticent(), tls_of_pcap=told.get), 20)
+    assert store.trials[-1, H3.id].observation.tls == seen
+    assert store.trials[-1, H2.id].observation.tls == TlsDetails("TLSv1.3", "C", "G")
+    assert store.trials[1, H3.id].observation.tls == TlsDetails("TLSv1.3"), "of counted trials there are no packets"

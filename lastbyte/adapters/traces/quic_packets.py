@@ -63,6 +63,17 @@ def quic_packet_trace(packets: Sequence[Packet], key_log: bytes | None) -> AckTr
     return _Connection(first).trace(mine, key_log)
 
 
+def server_hello(packets: Sequence[Packet]) -> bytes:
+    """The server's hello of the first QUIC connection that is begun, as far as it is there; no secrets are needed."""
+    first = first_initial(packets)
+    if first is None:
+        return b""
+    ends = {first.source, first.target}
+    connection = _Connection(first)
+    connection.read_initials([p for p in packets if not p.is_tcp and {p.source, p.target} == ends])
+    return connection.server_hello()
+
+
 def _is_initial(payload: bytes) -> bool:
     if not payload or not is_long_header(payload[0]):
         return False
@@ -80,7 +91,7 @@ class _Connection:
         self._undecrypted = 0
 
     def trace(self, datagrams: Sequence[Packet], key_log: bytes) -> AckTrace:
-        self._read_initials(datagrams)
+        self.read_initials(datagrams)
         self._take_secrets(key_log)
         events: list[QuicEvent] = []
         for packet in datagrams:
@@ -95,7 +106,7 @@ class _Connection:
         note = f"{self._undecrypted} packets could not be decrypted." if self._undecrypted else ""
         return quic_trace(events, "pcap and key log", rtt_ms, note)
 
-    def _read_initials(self, datagrams: Sequence[Packet]) -> None:
+    def read_initials(self, datagrams: Sequence[Packet]) -> None:
         """Connection ids, and both hellos: Initial packets are encrypted with keys that all can derive."""
         pair = CryptoPair()
         header = pull_quic_header(Buffer(data=self._first.payload))
@@ -126,6 +137,10 @@ class _Connection:
                     continue
                 side.expected = number + 1
                 side.hello.update(dict(crypto_of(payload)))
+
+    def server_hello(self) -> bytes:
+        """The beginning of the server's hello, once the Initial packets are read."""
+        return self._server.hello_bytes()
 
     def _take_secrets(self, key_log: bytes) -> None:
         client_hello, server_hello = self._client.hello_bytes(), self._server.hello_bytes()

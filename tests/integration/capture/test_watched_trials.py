@@ -70,6 +70,10 @@ def test_each_client_leaves_what_it_can_and_is_not_counted(results: Path) -> Non
     for trial in profile["trials"]:
         assert bool(trial["artifacts"]) == (trial["round_index"] < 0)
         assert not any(artifact["dropped_reason"] for artifact in trial["artifacts"])
+        tls = trial["observation"]["tls"]
+        if trial["round_index"] < 0:  # curl-quiche does not say them over QUIC: they are from the packets
+            assert (tls["version"], tls["group"]) == ("TLSv1.3", "X25519MLKEM768")
+            assert tls["cipher"].startswith("TLS_")
 
 
 def test_all_of_the_body_and_little_more_is_acknowledged(acks: dict[str, list[dict[str, Any]]]) -> None:

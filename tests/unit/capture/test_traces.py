@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from lastbyte.adapters.traces import hellos
+from lastbyte.adapters.traces.hellos import agreed_over_quic
 from lastbyte.adapters.traces.qlog import qlog_trace
 from lastbyte.adapters.traces.reading import decompressed, read_trace, sorted_out
 from lastbyte.adapters.traces.received import Received
 from lastbyte.domain.acks import AckTrace, TraceProblem, TraceUnreadable
+from lastbyte.domain.tls import GroupSource, TlsDetails
 from lastbyte.ports import TraceFiles
 
 DATA = Path(__file__).parents[2] / "data/traces"
@@ -42,6 +45,29 @@ def problem(files: TraceFiles) -> TraceProblem:
 
 def by_packets(client: str) -> AckTrace:
     return read_trace(TraceFiles(pcap=pcap(client), key_log=keys(client)))
+
+
+def test_a_capture_of_quic_tells_cipher_and_group_without_secrets() -> None:
+    hashes = {64: "SHA256", 96: "SHA384"}  # hex digits of a secret are two for each byte of the cipher's hash
+    for client, cipher in zip(H3, ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384"), strict=True):
+        agreed = agreed_over_quic(pcap(client))
+        assert agreed == TlsDetails("TLSv1.3", cipher, "X25519MLKEM768", GroupSource.SERVER_HELLO)
+        assert cipher.endswith(hashes[len(keys(client).split()[-1])]), "the key log says the same"
+    assert agreed_over_quic(pcap("curl-quiche-h2")) is None
+    assert agreed_over_quic(pcap("curl-quiche-h3")[:400]) is None
+    assert agreed_over_quic(b"no capture") is None
+
+
+def test_a_hello_after_a_retry_is_the_one_that_counts() -> None:
+    def hello(random: bytes, group: int) -> bytes:
+        share = struct.pack("!HHH", 51, 4, group) + b"\0\0"
+        body = b"\x03\x03" + random + b"\0" + b"\x13\x03" + b"\0" + struct.pack("!H", len(share)) + share
+        return b"\x02" + len(body).to_bytes(3) + body
+
+    retry = hello(hellos._RETRY, 0x0018)
+    expected = TlsDetails("TLSv1.3", "TLS_CHACHA20_POLY1305_SHA256", "X25519", GroupSource.SERVER_HELLO)
+    assert hellos._agreed(retry + hello(b"r" * 32, 0x001D)) == expected
+    assert hellos._agreed(retry) is None
 
 
 def test_tcp_ends_with_the_body_and_the_overhead_of_tls_and_http2() -> None:
