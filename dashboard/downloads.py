@@ -18,15 +18,16 @@ def register(app: Dash, api: ApiClient) -> None:
         name = query.pop("file", "")
         try:
             files = draw(api, Place(f"/{path}", query, "UTC", "light")).files
+            data = files[name]() if name in files else None
         except ApiDown as exc:
             return Response(f"{exc} Try again in a moment.\n", 503, mimetype="text/plain")
         except ApiProblem as exc:
             return Response(f"{exc}\n", exc.status, mimetype="text/plain")
-        if name not in files:
+        if data is None:
             return Response(f"This page has no data named {name!r}.\n", 404, mimetype="text/plain")
         filename = "-".join(part for part in ("lastbyte", *path.split("/"), name) if part)
         return Response(
-            files[name](),
+            data,
             mimetype="text/csv",
             headers={"Content-Disposition": f'attachment; filename="{_plain(filename)}.csv"'},
         )

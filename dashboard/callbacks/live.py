@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +13,7 @@ from dashboard.client import ApiClient, ApiDown, ApiProblem
 from dashboard.inplace import PROPERTIES, kept, parts, values
 from dashboard.pages.place import Place
 from dashboard.pages.shell import outage_banner, problem_banner
-from dashboard.pages.view import controls
+from dashboard.pages.view import Choice, controls, offered
 from dashboard.routes import draw
 
 PATTERNS = {
@@ -30,40 +31,43 @@ def register(app: Dash, api: ApiClient) -> None:
 
     @app.callback(
         Output(ids.HEAD, "children"),
-        Output(ids.CONTROLS, "children"),
         Output(ids.BODY, "children"),
         Output(ids.BANNER, "children"),
         Output(ids.SEEN, "data"),
         Output(ids.TICK, "disabled"),
+        Output(ids.CONTROLS, "children"),
+        Output(ids.OFFERED, "data"),
         *(Output(pattern(), PROPERTIES[kind]) for kind, pattern in PATTERNS.items()),
         Input(ids.TICK, "n_intervals"),
         Input(ids.control(), "value"),
         State(ids.SEEN, "data"),
+        State(ids.OFFERED, "data"),
         State(ids.BANNER, "children"),
         State(ids.PAGE_PATH, "data"),
         State(ids.PLACE, "data"),
         prevent_initial_call=True,
     )
     def refresh(
-        _ticks: int, _values: list[Any], seen: str, banner: Any, pathname: str, data: dict[str, Any]
+        _ticks: int, _values: list[Any], seen: str, before: str, banner: Any, pathname: str, data: dict[str, Any]
     ) -> tuple[Any, ...]:
-        place = Place.from_store(data).at(pathname, chosen(ctx.inputs_list[1]))
-        shown = [[output["id"] for output in outputs] for outputs in ctx.outputs_list[6:]]
-        stay = [[no_update] * len(idents) for idents in shown]
-        same = (no_update,) * 3
+        set_to = chosen(ctx.inputs_list[1])
+        place = Place.from_store(data).at(pathname, set_to)
+        shown = [[output["id"] for output in outputs] for outputs in ctx.outputs_list[7:]]
+        stay = [no_update, no_update, *([no_update] * len(idents) for idents in shown)]
         try:
             drawn = draw(api, place)
             clear = None if banner else no_update
             if drawn.seen == seen:
-                return *same, clear, no_update, not drawn.live, *stay
+                return no_update, no_update, clear, no_update, not drawn.live, *stay
             body, inside = news(drawn.body(), shown)
-            return drawn.head, controls(drawn.controls), body, clear, drawn.seen, not drawn.live, *inside
+            offers = drawn.controls()
+            return drawn.head, body, clear, drawn.seen, not drawn.live, *controls_anew(offers, before, set_to), *inside
         except ApiDown as exc:
             since = datetime.now(UTC).isoformat()
             # Keep asking even when nothing changes any more: the banner must go once the API is back.
-            return *same, banner or outage_banner(exc, since, place.zone), no_update, False, *stay
+            return no_update, no_update, banner or outage_banner(exc, since, place.zone), no_update, False, *stay
         except ApiProblem as exc:
-            return *same, problem_banner(exc), no_update, True, *stay
+            return no_update, no_update, problem_banner(exc), no_update, True, *stay
 
     # The address always reproduces the view; no history entry per switch.
     app.clientside_callback(  # type: ignore[no-untyped-call]
@@ -105,6 +109,14 @@ def news(body: Any, shown: list[list[dict[str, Any]]]) -> tuple[Any, list[list[A
         return wrapped, [[no_update] * len(idents) for idents in shown]
     inside = [found.of(kind, idents) for kind, idents in zip(PROPERTIES, shown, strict=True)]
     return no_update, [[no_update if kept(value) else value for value in mine] for mine in inside]
+
+
+def controls_anew(choices: Sequence[Choice], before: str, set_to: dict[str, str]) -> tuple[Any, Any]:
+    """The row of controls and what it offers, unless both are as the viewer has them: then they stay mounted."""
+    offer = offered(choices)
+    if offer == before and all(set_to.get(choice.name) == choice.value for choice in choices):
+        return no_update, no_update
+    return controls(choices), offer
 
 
 def chosen(inputs: list[dict[str, Any]]) -> dict[str, str]:

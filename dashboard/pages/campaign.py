@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import dash_mantine_components as dmc
@@ -27,18 +28,20 @@ def draw(api: ApiClient, place: Place, campaign_id: str) -> Drawn:
     """The page."""
     campaign = api.campaign(campaign_id)
     query = place.query
-    heatmap = labelled(
-        campaign, api.heatmap(campaign_id, query.get("baseline"), query.get("candidate"), mode_of(place))
-    )
-    axis = axis_of(place, heatmap)
+
+    @cache
+    def heatmap() -> Json:
+        found = api.heatmap(campaign_id, query.get("baseline"), query.get("candidate"), mode_of(place))
+        return labelled(campaign, found)
+
     running = api.cells(campaign_id, state="running") if campaign["state"] == "running" else []
     return Drawn(
         seen=fingerprint(campaign, place),
         head=head(campaign, place.zone, running),
-        controls=choices(place, heatmap, campaign["clients"], CONDITIONS),
-        body=lambda: [*section(place, heatmap, axis), label_form(campaign)],
+        controls=lambda: choices(place, heatmap(), campaign["clients"], CONDITIONS),
+        body=lambda: [*section(place, heatmap(), axis_of(place, heatmap())), label_form(campaign)],
         live=campaign["state"] not in parts.IS_OVER,
-        files={"heatmap": lambda: heatmap_csv(heatmap)},
+        files={"heatmap": lambda: heatmap_csv(heatmap())},
     )
 
 

@@ -39,7 +39,7 @@ def draw(api: ApiClient, place: Place, campaign_id: str, cell_id: int) -> Drawn:
     return Drawn(
         seen=json.dumps([counts, place.query, place.scheme]),
         head=head(campaign, provider, cell),
-        controls=[
+        controls=lambda: [
             Choice("candidate", "H3 client", [(c, c) for c in clients if "-h3" in c] or [(arms[1], arms[1])], arms[1]),
             Choice("baseline", "against", [(c, c) for c in clients if "-h2" in c] or [(arms[0], arms[0])], arms[0]),
         ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from functools import cache
 
 from dash import dcc, html
 
@@ -49,17 +50,17 @@ def draw(api: ApiClient, place: Place) -> Drawn:
     chosen = value_in(place, "campaign", [c["id"] for c in measured], (several or measured)[0]["id"])
     mode = value_in(place, "mode", [m for m, _ in MODES], "lastbyte")
     campaign = next(c for c in measured if c["id"] == chosen)
-    comparison = api.clients_comparison(chosen, mode)
+    comparison = cache(lambda: api.clients_comparison(chosen, mode))
     return Drawn(
         seen=json.dumps([campaign["trials_done"], campaign["state"], place.query, place.scheme]),
         head=head,
-        controls=[
+        controls=lambda: [
             Choice("campaign", "Campaign", [(c["id"], c["name"]) for c in measured], chosen),
             Choice("mode", "Definition", MODES, mode),
         ],
-        body=lambda: body(comparison, place),
+        body=lambda: body(comparison(), place),
         live=campaign["state"] not in ("done", "cancelled"),
-        files={"clients": lambda: clients_csv(comparison)},
+        files={"clients": lambda: clients_csv(comparison())},
     )
 
 

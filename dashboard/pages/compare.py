@@ -65,7 +65,7 @@ def draw(api: ApiClient, place: Place) -> Drawn:
             [[c["trials_done"] for c in measured if c["id"] in (baseline, candidate)], place.query, place.scheme]
         ),
         head=head,
-        controls=[
+        controls=lambda: [
             Choice("baseline", "Before", names, baseline),
             Choice("candidate", "After", names, candidate),
             Choice("tolerance", "Slower passes up to", [(t, f"{t} %") for t in TOLERANCES], tolerance),
@@ -76,7 +76,7 @@ def draw(api: ApiClient, place: Place) -> Drawn:
 
 
 def like(campaigns: list[Json], candidate: str) -> str:
-    """The newest campaign before the candidate that shares most cells with it."""
+    """The newest campaign before the candidate that shares most cells with it, of its vantage if there is one."""
     at = next(i for i, c in enumerate(campaigns) if c["id"] == candidate)
     others = campaigns[at + 1 :] or campaigns[:at]
 
@@ -84,7 +84,8 @@ def like(campaigns: list[Json], candidate: str) -> str:
         return {(e, p) for e in campaign["endpoints"] for p in campaign["profiles"]}
 
     mine = cells(campaigns[at])
-    return str(max(others, key=lambda c: len(cells(c) & mine))["id"])
+    here = [c for c in others if c["vantage"] == campaigns[at]["vantage"] and cells(c) & mine]
+    return str(max(here or others, key=lambda c: len(cells(c) & mine))["id"])
 
 
 def body(found: Json, place: Place) -> list[Any]:
@@ -115,7 +116,12 @@ def body(found: Json, place: Place) -> list[Any]:
             className=f"lb-card lb-verdict-{found['verdict']}",
             role="status",
         ),
-        html.Div(
+        state_box(
+            "No difference can be drawn",
+            "No item has enough paired trials over a proven link on both sides. The table says why for each.",
+        )
+        if all(item["diff_pct"] is None for item in items)
+        else html.Div(
             figure_card(
                 "compare",
                 "Worst first",
@@ -124,6 +130,7 @@ def body(found: Json, place: Place) -> list[Any]:
                 says=f"{VERDICTS[found['verdict']]} {counts}",
                 csv=csv_href(place, "compare"),
                 height_px=figure_height(items),
+                width_px=680,
             ),
             className="lb-deck lb-deck-wide",
         ),

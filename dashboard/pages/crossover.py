@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from functools import cache
 from typing import Any
 
 from dash import dcc, html
@@ -35,11 +36,11 @@ def draw(api: ApiClient, place: Place) -> Drawn:
         return Drawn("empty", head, _nothing, live=True)
     axis = value_in(place, "axis", [key for key, _ in AXES], "loss")
     chosen = chosen_campaigns(Place(place.pathname, {**place.query, "axis": ""}, place.zone, place.scheme), measured)
-    found = api.crossover([c["id"] for c in chosen], axis)
+    found = cache(lambda: api.crossover([c["id"] for c in chosen], axis))
     return Drawn(
         seen=json.dumps([[[c["id"], c["cells_done"]] for c in chosen], place.query, place.scheme]),
         head=head,
-        controls=[
+        controls=lambda: [
             Choice("axis", "Along", AXES, axis, segments=True),
             Choice(
                 "campaigns",
@@ -50,9 +51,9 @@ def draw(api: ApiClient, place: Place) -> Drawn:
                 none="newest",
             ),
         ],
-        body=lambda: body(found, axis, place),
+        body=lambda: body(found(), axis, place),
         live=True,
-        files={"crossover": lambda: crossover_csv(found)},
+        files={"crossover": lambda: crossover_csv(found())},
     )
 
 
@@ -66,8 +67,10 @@ def body(found: Json, axis: str, place: Place) -> list[Any]:
             )
         ]
     by_provider: dict[str, list[Json]] = {}
+    several = len({line["vantage"] for line in found["lines"]}) > 1
     for line in found["lines"]:
-        by_provider.setdefault(f"{line['provider']}, base RTT {line['base_rtt_ms']:g} ms", []).append(line)
+        where = f", vantage {line['vantage']}" if several else ""
+        by_provider.setdefault(f"{line['provider']}, base RTT {line['base_rtt_ms']:g} ms{where}", []).append(line)
     arms = f"{found['candidate']} against {found['baseline']}"
     compared = f"{arms}. Ticks: what was measured. Diamond: where they cross, with its 95 % interval."
     cards = [

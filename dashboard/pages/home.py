@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from functools import cache
 
 from dash import dcc, html
 
@@ -49,25 +50,32 @@ def draw(api: ApiClient, place: Place) -> Drawn:
     vantage = value_in(place, "vantage", places, "")
     here = [c for c in measured if not vantage or c["vantage"] == vantage]
     chosen = chosen_campaigns(place, here)
-    heatmap = gather(api, chosen, place)
-    clients = list(dict.fromkeys(client for c in chosen for client in c["clients"]))
-    axis = axis_of(place, heatmap)
-    controls = choices(place, heatmap, clients, (*CONDITIONS, TIME))
-    profiles = list(dict.fromkeys(cell["profile"] for _, cell in all_cells(heatmap)))
-    profile = value_in(place, "condition", profiles, profiles[0] if profiles else "")
-    if axis.key == "time":
-        controls.append(Choice("condition", "Condition", [(p, p) for p in profiles], profile))
-    controls += _which(place, here, places, vantage)
+    heatmap = cache(lambda: gather(api, chosen, place))  # not fetched where nothing is new
     return Drawn(
         seen=json.dumps(
             [[[c["id"], c["state"], c["trials_done"], c["trials_failed"]] for c in chosen], place.query, place.scheme]
         ),
         head=head(chosen, place),
-        controls=controls,
-        body=lambda: section(place, heatmap, axis, profile),
+        controls=lambda: _controls(place, heatmap(), chosen, _which(place, here, places, vantage)),
+        body=lambda: section(place, heatmap(), axis_of(place, heatmap()), _profiles(place, heatmap())[1]),
         live=True,
-        files={"heatmap": lambda: heatmap_csv(heatmap)},
+        files={"heatmap": lambda: heatmap_csv(heatmap())},
     )
+
+
+def _controls(place: Place, heatmap: Json, chosen: Sequence[Json], which: list[Choice]) -> list[Choice]:
+    clients = list(dict.fromkeys(client for c in chosen for client in c["clients"]))
+    found = choices(place, heatmap, clients, (*CONDITIONS, TIME))
+    if axis_of(place, heatmap).key == "time":
+        profiles, profile = _profiles(place, heatmap)
+        found.append(Choice("condition", "Condition", [(p, p) for p in profiles], profile))
+    return found + which
+
+
+def _profiles(place: Place, heatmap: Json) -> tuple[list[str], str]:
+    """Every profile, and that of a time axis."""
+    profiles = list(dict.fromkeys(cell["profile"] for _, cell in all_cells(heatmap)))
+    return profiles, value_in(place, "condition", profiles, profiles[0] if profiles else "")
 
 
 def chosen_campaigns(place: Place, campaigns: Sequence[Json]) -> list[Json]:

@@ -54,11 +54,22 @@ def page(
                 [
                     html.Div(
                         [
-                            dmc.TextInput(
-                                id=ids.NEW_NAME,
-                                label="Name",
-                                placeholder="What this is about (optional)",
-                                value=given.get("name") or "",
+                            html.Div(
+                                [
+                                    dmc.TextInput(
+                                        id=ids.NEW_NAME,
+                                        label="Name",
+                                        description="What this is about; may stay empty.",
+                                        value=given.get("name") or "",
+                                    ),
+                                    dmc.TagsInput(
+                                        id=ids.NEW_LABELS,
+                                        label="Labels",
+                                        description="Words to find it by, each with Enter.",
+                                        value=given.get("labels") or [],
+                                    ),
+                                ],
+                                className="lb-form-row",
                             ),
                             dmc.MultiSelect(
                                 id=ids.NEW_ENDPOINTS,
@@ -146,12 +157,12 @@ def page(
 
 
 def _precision(given: Json) -> html.Div:
-    """Target precision, noise floor and labels."""
+    """Target precision, noise floor and captures."""
     return html.Div(
         [
             dmc.NumberInput(
                 id=ids.NEW_MAX_ROUNDS,
-                label="At most",
+                label="At most (rounds)",
                 description="Go on until it is known.",
                 placeholder="just the rounds",
                 value=given.get("max_rounds"),
@@ -160,8 +171,8 @@ def _precision(given: Json) -> html.Div:
             ),
             dmc.NumberInput(
                 id=ids.NEW_WIDTH,
-                label="Precision (points)",
-                description="Interval that is narrow enough.",
+                label="Until the interval is",
+                description="Percentage points wide.",
                 placeholder="4",
                 value=given.get("target_width_pct"),
                 min=0,
@@ -190,12 +201,6 @@ def _precision(given: Json) -> html.Div:
                 ],
                 value=given.get("capture") or "never",
                 allowDeselect=False,
-            ),
-            dmc.TagsInput(
-                id=ids.NEW_LABELS,
-                label="Labels",
-                description="Words to find it by.",
-                value=given.get("labels") or [],
             ),
         ],
         className="lb-form-row",

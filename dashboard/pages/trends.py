@@ -28,6 +28,8 @@ SHOW = (("%", "difference of H3 from H2 (%)"), ("ms", "times of each client (ms)
 MOST_SERIES = 2
 """Endpoints and profiles shown unless more are chosen."""
 MOST_ALLOWED = 20
+MOST = "measured most"
+"""What an empty choice means."""
 
 
 def draw(api: ApiClient, place: Place) -> Drawn:
@@ -54,9 +56,9 @@ def draw(api: ApiClient, place: Place) -> Drawn:
     return Drawn(
         seen=json.dumps([found["cells"], [a["id"] for a in found["annotations"]], place.query, place.scheme]),
         head=head,
-        controls=[
-            Choice("endpoints", "Endpoints", [(e, e) for e in endpoints], ",".join(chosen), many=True),
-            Choice("profiles", "Profiles", [(p, p) for p in profiles], ",".join(conditions), many=True),
+        controls=lambda: [
+            Choice("endpoints", "Endpoints", [(e, e) for e in endpoints], ",".join(chosen), many=True, none=MOST),
+            Choice("profiles", "Profiles", [(p, p) for p in profiles], ",".join(conditions), many=True, none=MOST),
             Choice("show", "Show", SHOW, unit),
             Choice("span", "Last", SPANS, span),
         ],

@@ -59,12 +59,12 @@ def _card(vantage: Json, campaigns: list[Json], place: Place) -> html.Section:
     lines = [
         html.Tr(
             [
-                html.Th(client["id"], scope="row"),
+                html.Th(client["id"], scope="row", className="lb-nowrap"),
                 html.Td(
                     f"{client['ceiling_mbit_s']:,.0f}{NBSP}Mbit/s" if client["ceiling_mbit_s"] is not None else DASH,
                     className="lb-num",
                 ),
-                html.Td(client["version"], className="lb-wrap"),
+                html.Td(client["version"], className="lb-build"),
                 html.Td(html.Code(client["sha256"][:12]), title=client["sha256"]),
             ]
         )

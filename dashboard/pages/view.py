@@ -6,6 +6,7 @@ a control or the data changes, and gives its CSV files; so a link always reprodu
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,9 @@ from dashboard import ids
 from dashboard.attributes import aria
 from dashboard.inplace import parts
 from dashboard.pages.place import Place
+
+LONG = 16
+"""Characters of a choice that half a telephone's width still shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ class Drawn:
     """Equal means that nothing needs drawing."""
     head: Any
     body: Callable[[], Any]
-    controls: Sequence[Choice] = ()
+    controls: Callable[[], Sequence[Choice]] = tuple
     live: bool = False
     """Ask again at intervals."""
     files: Mapping[str, Callable[[], str]] = field(default_factory=dict)
@@ -55,14 +59,16 @@ class Drawn:
 
 def frame(place: Place, drawn: Drawn, poll_ms: int) -> html.Div:
     """The page with its first content."""
+    choices = drawn.controls()
     return html.Div(
         [
             dcc.Store(id=ids.PAGE_PATH, data=place.pathname),
             dcc.Store(id=ids.SEEN, data=drawn.seen),
+            dcc.Store(id=ids.OFFERED, data=offered(choices)),
             dcc.Interval(id=ids.TICK, interval=poll_ms, disabled=not drawn.live),
             html.Div(id=ids.BANNER),
             html.Div(drawn.head, id=ids.HEAD),
-            html.Div(controls(drawn.controls), id=ids.CONTROLS),
+            html.Div(controls(choices), id=ids.CONTROLS),
             html.Div(parts(drawn.body()), id=ids.BODY),
             html.Div(id=ids.TIP, className="lb-tip", role="tooltip"),
             dcc.Store(id=ids.REMEMBERED),
@@ -90,6 +96,11 @@ def controls(choices: Sequence[Choice]) -> html.Div | None:
     )
 
 
+def offered(choices: Sequence[Choice]) -> str:
+    """What can be chosen, as text: where that and what is chosen stay, a list that is open stays open."""
+    return json.dumps([[c.name, c.label, c.options, c.many, c.segments, c.none] for c in choices])
+
+
 def _control(choice: Choice) -> html.Div:
     ident = ids.control(choice.name)
     data = [{"value": value, "label": label} for value, label in choice.options]
@@ -102,7 +113,7 @@ def _control(choice: Choice) -> html.Div:
             id=ident,
             data=data,
             value=[value for value in choice.value.split(",") if value],
-            placeholder=choice.none if not choice.value else "",
+            placeholder=choice.none,  # the style sheet hides it beside what is chosen
             size="sm",
             miw=150,
             maw=420,
@@ -113,21 +124,27 @@ def _control(choice: Choice) -> html.Div:
         )
     else:
         only = len(data) < 2
+        wide = 8 * max((len(label) for _, label in choice.options), default=8)
         shown = dmc.Select(
             id=ident,
             data=data,
             value=choice.value,
             allowDeselect=False,
             size="sm",
-            w=min(340, max(130, 60 + 8 * max((len(label) for _, label in choice.options), default=8))),
+            w=min(340, max(130, 60 + wide)) if not only else 24 + wide,
             searchable=len(data) > 8,
             **(_AS_TEXT if only else {}),
             **named,
         )
     return html.Div(
         [html.Span(choice.label, title=choice.help or None, className="lb-help" if choice.help else None), shown],
-        className="lb-labelled",
+        className="lb-labelled lb-labelled-long" if not choice.segments and _is_long(choice) else "lb-labelled",
     )
+
+
+def _is_long(choice: Choice) -> bool:
+    """Whether half the width of a telephone is too little for what can be chosen."""
+    return not choice.many and max((len(label) for _, label in choice.options), default=0) > LONG
 
 
 _AS_TEXT: dict[str, Any] = {"readOnly": True, "variant": "unstyled", "rightSectionWidth": 0, "rightSection": " "}

@@ -9,6 +9,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
+from dashboard.figures.cell_text import rounds_line
 from tests.e2e.dashboard.conftest import Forwarder, OpenPage, dashboard_on
 from tests.stack import Stack
 
@@ -290,6 +291,63 @@ def test_news_come_without_flicker_and_keep_the_zoom(
     page.wait_for_function(
         f"document.querySelector('[data-figure=pairs] .js-plotly-plot')._fullLayout.xaxis.range[1] > {rounds}"
     )
+
+
+def test_home_keeps_what_the_viewer_set_while_new_cells_arrive(
+    stack: Stack, measured: dict[str, Any], open_page: OpenPage
+) -> None:
+    created = stack.post(
+        name="arriving",
+        endpoints=["testbed-caddy-100KB", "testbed-caddy-1MB"],
+        profiles=["baseline", "loss-1", "delay-50"],
+        clients=["curl-quiche"],
+        rounds=8,
+    )
+    stack.until(lambda: stack.campaign(created["id"])["trials_done"], "the first trial", 120)
+    # Room for less than the page is high, as of a viewer who has zoomed the browser in.
+    page = open_page(f"{stack.dashboard_url}/?campaigns={created['id']}", viewport={"width": 800, "height": 450})
+    page.evaluate("window.sameDocument = true")
+    page.get_by_role("radiogroup", name="Rows").get_by_text("Loss", exact=True).click()
+    page.get_by_role("textbox", name="Sizes").click()
+    page.get_by_role("option", name="100\u00a0KB").click()
+    expect(page).to_have_url(re.compile("axis=loss.*sizes=100KB|sizes=100KB.*axis=loss"))
+    page.get_by_role("button", name="All cells as a table").click()
+    expect(page.locator(".lb-table-of-all tbody tr")).to_have_count(6)
+    plot = page.locator(".lb-panel .js-plotly-plot")
+    expect(plot).to_have_count(1)
+    expect(plot).not_to_contain_text("1\u00a0MB")
+    plot.evaluate("plot => { plot.dataset.mark = 'same' }")
+    # A list that is open: what one is about to choose.
+    page.get_by_role("textbox", name="Campaigns").click()
+    choice = page.get_by_role("option", name=measured["name"], exact=True).first
+    expect(choice).to_be_visible()
+    page.wait_for_timeout(1000)
+    scrolled = page.evaluate("window.scrollY")
+    assert scrolled > 0
+    before = stack.campaign(created["id"])["cells_done"]
+    assert before < 5, "no cells are left to come"
+
+    stack.wait_done(created["id"], 300)
+    expect(page.locator(".lb-table-of-all tbody")).not_to_contain_text(re.compile("Not measured|Being measured"))
+    assert plot.evaluate("plot => plot._fullData.flatMap(t => t.name === 'rounds' ? t.text : [])") == [
+        *_rounds_of(stack, created["id"], "100KB", ("baseline", "loss-1"))
+    ]
+    assert page.evaluate("window.sameDocument")
+    assert plot.get_attribute("data-mark") == "same"
+    assert page.evaluate("window.scrollY") == scrolled
+    assert "axis=loss" in page.url
+    assert "sizes=100KB" in page.url
+    expect(plot).not_to_contain_text("1\u00a0MB")
+    expect(choice).to_be_visible()
+    choice.click()
+    expect(page).to_have_url(re.compile(measured["id"]))
+
+
+def _rounds_of(stack: Stack, ident: str, size: str, profiles: tuple[str, ...]) -> list[str]:
+    """What the squares of a size say of their rounds, from the API, in the order of the profiles."""
+    cells = [c for p in stack.heatmap(ident)["providers"] for c in p["cells"] if c["size_label"] == size]
+    found = [next(c for c in cells if c["profile"] == profile) for profile in profiles]
+    return [rounds_line(cell) for cell in found]
 
 
 def test_two_campaigns_are_compared_and_trends_have_both(

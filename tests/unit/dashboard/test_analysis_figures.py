@@ -12,10 +12,14 @@ from dashboard.figures.compare import compare_figure, ordered
 from dashboard.figures.crossover import crossover_figure, said, segments
 from dashboard.figures.palette import LIGHT
 from dashboard.figures.trends import trend_figure
+from dashboard.pages.compare import body as compare_body
 from dashboard.pages.compare import compare_csv, like
+from dashboard.pages.crossover import body as crossover_body
 from dashboard.pages.place import Place
 from dashboard.pages.trends import changes_list, notes_of
 from tests.unit.dashboard.samples import campaign
+
+PLACE = Place("/", {}, "UTC", "light")
 
 
 def point(day: int, value: float) -> dict[str, Any]:
@@ -119,6 +123,26 @@ def test_failing_items_come_first_and_differ_without_colour() -> None:
 def test_the_campaign_to_compare_with_shares_most_cells() -> None:
     listed = [campaign(id="new"), campaign(id="other", profiles=["loss-1"]), campaign(id="same")]
     assert like(listed, "new") == "same"
+    elsewhere = [campaign(id="new"), campaign(id="elsewhere", vantage="far"), campaign(id="here")]
+    assert like(elsewhere, "new") == "here"
+
+
+def test_a_comparison_of_which_nothing_can_be_drawn_says_so() -> None:
+    sides = {"baseline": {"id": "b", "name": "before"}, "candidate": {"id": "c", "name": "after"}}
+    rest = {"counts": {}, "verdict": "inconclusive", "tolerance_pct": 5.0, "note": ""}
+    found = {"items": [item("inconclusive", None)], **sides, **rest}
+    assert "No difference can be drawn" in str(compare_body(found, PLACE))
+    drawn = str(compare_body({**found, "items": [item("pass", 1.0)]}, PLACE))
+    assert "No difference can be drawn" not in drawn
+    assert "Worst first" in drawn
+
+
+def test_lines_of_several_vantages_stand_in_figures_of_their_own() -> None:
+    found = {"candidate": "h3", "baseline": "h2", "lines": [line(), line(vantage="far")]}
+    text = str(crossover_body(found, "loss", PLACE))
+    assert "base RTT 10 ms, vantage local" in text
+    assert "base RTT 10 ms, vantage far" in text
+    assert "vantage" not in str(crossover_body({**found, "lines": [line()]}, "loss", PLACE))
 
 
 def test_the_comparison_as_csv() -> None:

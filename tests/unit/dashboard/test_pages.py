@@ -13,7 +13,7 @@ from plotly.io.json import to_json_plotly
 
 from dashboard.actions import ACTIONS, delete_question
 from dashboard.app import create_app
-from dashboard.callbacks.live import news
+from dashboard.callbacks.live import controls_anew, news
 from dashboard.callbacks.new import request_body
 from dashboard.callbacks.routing import render
 from dashboard.client import ApiClient, ApiDown, ApiProblem
@@ -29,7 +29,8 @@ from dashboard.pages.new import default_pair, endpoint_choices, errors_by_field,
 from dashboard.pages.place import Place
 from dashboard.pages.schedule_form import Catalogue, form
 from dashboard.pages.schedules import schedule_card
-from dashboard.routes import NoSuchPage
+from dashboard.pages.view import Choice, offered
+from dashboard.routes import NoSuchPage, draw
 from tests.unit.dashboard.samples import campaign, cell, heatmap, schedule, trial
 
 H2, H3 = "curl-quiche-h2", "curl-quiche-h3"
@@ -320,3 +321,34 @@ def test_news_of_the_same_structure_are_put_in_place_and_others_replace_the_page
     replaced, rest = news(body("new", "a"), before)
     assert len(replaced) == 2
     assert all(value is no_update for values_ in rest for value in values_)
+
+
+def test_the_table_of_all_cells_is_made_once_it_is_opened() -> None:
+    closed = served("/campaigns/4f8c1a52-0000-4000-8000-000000000000", cell(), state="done")
+    opened = served("/campaigns/4f8c1a52-0000-4000-8000-000000000000", cell(), state="done", query={"table": "cells"})
+    assert "All cells as a table" in closed
+    assert "H2 median" not in closed
+    assert "H2 median" in opened
+
+
+def test_controls_stay_mounted_until_they_offer_something_else() -> None:
+    sizes = Choice("sizes", "Sizes", [("100KB", "100 KB"), ("1MB", "1 MB")], "100KB", many=True)
+    before = offered([sizes])
+    assert controls_anew([sizes], before, {"sizes": "100KB"}) == (no_update, no_update)
+    row, _ = controls_anew([sizes], before, {"sizes": "7TB"})  # what can't be chosen is put right
+    assert row is not no_update
+    more = Choice("sizes", "Sizes", [*sizes.options, ("5MB", "5 MB")], "100KB", many=True)
+    row, offer = controls_anew([more], before, {"sizes": "100KB"})
+    assert "5 MB" in text_of(row)
+    assert offer == offered([more]) != before
+
+
+def test_a_heatmap_is_not_fetched_where_nothing_is_new() -> None:
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.path)
+        return httpx.Response(200, json={"items": [campaign(state="done")], "next": None, "total": 1})
+
+    assert draw(client(answer), PLACE).seen == draw(client(answer), PLACE).seen
+    assert asked == ["/api/v1/campaigns"] * 2
