@@ -12,7 +12,7 @@ from typing import Any
 from api.schemas.common import rfc3339
 from api.schemas.trials import TlsOut, TrialOut
 
-_PLAIN_COLUMNS = [name for name in TrialOut.model_fields if name not in ("headers", "proof", "tls")]
+_PLAIN_COLUMNS = [name for name in TrialOut.model_fields if name not in ("headers", "page", "proof", "tls")]
 _TLS_FIELDS = list(TlsOut.model_fields)
 CSV_COLUMNS = [*_PLAIN_COLUMNS, *(f"tls_{name}" for name in _TLS_FIELDS)]
 ROWS_PER_CHUNK = 500

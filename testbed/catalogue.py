@@ -1,4 +1,4 @@
-"""What the testbed stands for: three providers, three objects each, and the hosts that fail on purpose. Data only."""
+"""What the testbed stands for: three providers, three objects and pages each, and the hosts that fail on purpose."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lastbyte.domain.endpoint import Endpoint, EndpointKind, Origin
+from testbed.pages import SHAPES, document_name, document_sha256
 
 DIGESTS: Mapping[str, str] = {
     "100KB": "949d4216f5201fad7136028673db6688fc287acc1aeb226045d2a79db55ec6a3",
@@ -47,6 +48,11 @@ class Provider:
     def address6(self) -> str:
         """IPv6 address (a unique local one, RFC 4193)."""
         return ipv6(self.number)
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Its name, and the names below it that its pages use, as certificates and servers write them."""
+        return self.host, f"*.{self.host}"
 
     def url(self, size_label: str) -> str:
         """URL of one object."""
@@ -99,7 +105,7 @@ FAULTS = FaultHost(
     "testbed-faults",
     8,
     "H2 and H3; /short.bin breaks off after half of its 1 MB, /stall.bin sends half of it and then nothing, "
-    "every other path is 404",
+    "/never-loads.html is a page that waits for that, every other path is 404",
 )
 H2ONLY = FaultHost("testbed-h2only", 9, "H2 on TCP 443 with /100KB.bin; nothing on UDP 443")
 BADCERT = FaultHost("testbed-badcert", 10, "H2 and H3 with a certificate from an authority that nobody trusts")
@@ -123,8 +129,11 @@ def addresses(*, with_ipv6: bool = True) -> list[str]:
 
 
 def endpoints() -> list[Endpoint]:
-    """The nine testbed endpoints, ids like ``testbed-caddy-100KB``."""
-    return [
+    """Nine objects and nine pages, ids like ``testbed-caddy-100KB`` and ``testbed-caddy-page-small``.
+
+    The digest of a page is that of its document.
+    """
+    objects = [
         Endpoint(
             id=f"{provider.name}-{label}",
             provider=provider.name,
@@ -139,3 +148,18 @@ def endpoints() -> list[Endpoint]:
         for provider in PROVIDERS
         for label, size in OBJECTS.items()
     ]
+    pages = [
+        Endpoint(
+            id=f"{provider.name}-page-{shape.label}",
+            provider=provider.name,
+            url=f"https://{provider.host}/{document_name(provider.name, shape.label)}",
+            size_label=shape.label,
+            kind=EndpointKind.PAGE,
+            origin=Origin.TESTBED,
+            expected_sha256=document_sha256(provider.name, provider.host, shape),
+            base_rtt_ms=provider.base_rtt_ms,
+        )
+        for provider in PROVIDERS
+        for shape in SHAPES
+    ]
+    return [*objects, *pages]

@@ -74,7 +74,7 @@ def _all_valid(files: Certificates, now: dt.datetime) -> bool:
 
 
 def _hosts() -> list[str]:
-    return [*(provider.host for provider in PROVIDERS), *(host.host for host in FAULT_HOSTS)]
+    return [*(name for provider in PROVIDERS for name in provider.names), *(host.host for host in FAULT_HOSTS)]
 
 
 def _make_all(files: Certificates, folder: Path, now: dt.datetime) -> None:

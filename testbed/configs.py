@@ -58,7 +58,10 @@ def caddyfile(layout: Layout, certs: Certificates, sockets: Sequence[int], place
     return _render(
         "Caddyfile",
         {
-            "site": provider.host if found[0].port == HTTPS_PORT else f"{provider.host}:{found[0].port}",
+            "sites": ", ".join(
+                f"https://{name}" if found[0].port == HTTPS_PORT else f"https://{name}:{found[0].port}"
+                for name in provider.names
+            ),
             "tcp": " ".join(f"fd/{descriptor}" for descriptor in sockets),
             "udp": " ".join(place.address for place in found),
             "chain": certs.chain,
@@ -77,7 +80,7 @@ def nginx_conf(layout: Layout, certs: Certificates, places: Places) -> str:
             "work": layout.work("nginx"),
             "chain": certs.chain,
             "key": certs.key,
-            "host": provider.host,
+            "names": " ".join(provider.names),
             "objects": layout.objects,
             "backend_port": BACKEND_PORT,
             "listens": _listens(places.of(provider)),

@@ -6,7 +6,13 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from testbed.catalogue import OBJECTS
+from testbed.catalogue import FAULTS, OBJECTS, PROVIDERS
+from testbed.pages import write_pages
+
+NEVER_LOADS = f"""<!doctype html>
+<html lang="en"><head><title>A page whose load event never comes</title><link rel="icon" href="data:,"></head>
+<body><p>Waits for a script.</p><script src="https://{FAULTS.host}/stall.bin"></script></body></html>
+"""
 
 
 def content(size_label: str) -> bytes:
@@ -15,7 +21,7 @@ def content(size_label: str) -> bytes:
 
 
 def write_objects(folder: Path) -> Mapping[str, str]:
-    """Write each object as ``<label>.bin`` below ``folder`` where it is missing; returns label to SHA-256."""
+    """Write each object as ``<label>.bin``, and the pages, below ``folder`` where missing; returns label to SHA-256."""
     folder.mkdir(parents=True, exist_ok=True)
     digests = {}
     for label, size in OBJECTS.items():
@@ -26,4 +32,7 @@ def write_objects(folder: Path) -> Mapping[str, str]:
             partial = target.with_suffix(".part")
             partial.write_bytes(data)
             partial.replace(target)
+    for provider in PROVIDERS:
+        write_pages(folder, provider.name, provider.host)
+    (folder / "never-loads.html").write_text(NEVER_LOADS)
     return digests

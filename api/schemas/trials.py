@@ -9,6 +9,7 @@ from pydantic import Field
 
 from api.schemas.common import EndpointName, Input, Moment, Name, Output, PageQuery, Timestamp
 from lastbyte.domain.campaign import MAX_ROUNDS
+from lastbyte.domain.page import PageLoad
 from lastbyte.domain.tls import GroupSource, TlsDetails
 from lastbyte.domain.trial import DirectionCounters, FailureKind, HostUse, LinkProof
 from lastbyte.ports import TrialFilter, TrialOrder, TrialRecord
@@ -165,6 +166,39 @@ class TlsOut(Output):
         return cls(version=tls.version, cipher=tls.cipher, group=tls.group, group_source=tls.group_source)
 
 
+class PageOut(Output):
+    """What a whole page's load came to. Times from the start of the first connection, as TTLB is."""
+
+    load_ms: float | None = Field(description="Load event.")
+    fcp_ms: float | None = Field(description="First contentful paint.")
+    lcp_ms: float | None = Field(description="Largest contentful paint until shortly after the load event.")
+    resources: int = Field(description="Answered, of those asked for over the network before the load event.")
+    failed_resources: int = Field(description="Answered with a status of 400 or above.")
+    hosts: int = Field(description="Names that answered.")
+    body_bytes: int = Field(description="Of all bodies, decompressed.")
+    transferred_bytes: int = Field(description="Of all answers with their headers, as compressed.")
+    connections: int = Field(description="New ones that answered something.")
+    protocols: dict[str, int] = Field(description="Protocol to resources that came over it.", examples=[{"h3": 18}])
+    blocked_hosts: list[str] = Field(description="Names asked for that are none of the page's own; nothing was loaded.")
+
+    @classmethod
+    def of(cls, page: PageLoad) -> PageOut:
+        """From the domain."""
+        return cls(
+            load_ms=_ms(page.load_s),
+            fcp_ms=_ms(page.fcp_s),
+            lcp_ms=_ms(page.lcp_s),
+            resources=page.resources,
+            failed_resources=page.failed_resources,
+            hosts=page.hosts,
+            body_bytes=page.body_bytes,
+            transferred_bytes=page.transferred_bytes,
+            connections=page.connections,
+            protocols=dict(page.protocols),
+            blocked_hosts=list(page.blocked_hosts),
+        )
+
+
 class TrialOut(Output):
     """One fetch by one client."""
 
@@ -192,6 +226,7 @@ class TrialOut(Output):
     body_bytes: int | None
     body_sha256: str | None = Field(description="Of a whole body; null: it failed, or its program keeps it.")
     tls: TlsOut | None
+    page: PageOut | None = Field(description="Of a whole page; null for a single object, or a document alone.")
     remote_address: str | None
     headers: dict[str, str] = Field(description="Response headers that tell the edge.")
     client_version: str | None
@@ -227,6 +262,7 @@ class TrialOut(Output):
             body_bytes=seen.body_bytes,
             body_sha256=seen.body_sha256,
             tls=TlsOut.of(seen.tls) if seen.tls else None,
+            page=PageOut.of(seen.page) if seen.page else None,
             remote_address=seen.remote_address,
             headers=dict(seen.headers),
             client_version=record.build.short_version if record.build else None,

@@ -1,7 +1,8 @@
-"""Fetch one URL by Chromium, in a fresh profile, from one pinned address, over one protocol.
+"""Fetch one URL by Chromium, or load a whole page, in a fresh profile, from one pinned address, over one protocol.
 
 The body goes to standard output; the last line on standard error is a JSON document with what was measured. Times are
-of Chromium's own network stack, in seconds from the start of the connection. SSLKEYLOGFILE is honoured.
+of Chromium's own network stack, in seconds from the start of the connection. SSLKEYLOGFILE is honoured, and for a page
+LASTBYTE_HAR_FILE: where to write a HAR. The body of a page is that of its document.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import base64
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -25,8 +28,10 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "package
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from har import har_of
 from keeper import run_kept
-from playwright.sync_api import Error, Page, sync_playwright
+from page_load import PageWatch, figures_of, load_page, mismatch, zero_of
+from playwright.sync_api import CDPSession, Error, Page, sync_playwright
 
 QUIET = (
     "--disable-background-networking",
@@ -39,8 +44,11 @@ QUIET = (
     "--disable-field-trial-config",
     "--disable-features=OptimizationHints,MediaRouter,AutofillServerCommunication,NetworkTimeServiceQuerying",
     "--no-proxy-server",
-    "--disable-web-security",  # about:blank may then read what it fetched
 )
+PREFERENCES = {"net": {"network_prediction_options": 2}}
+"""No connection is opened before the page asks for it: its beginning would be in none of the times."""
+OBJECT = ("--disable-web-security",)
+"""For a single object: about:blank may then read what it fetched."""
 FETCH = """async ([url, milliseconds]) => {
   const signal = AbortSignal.timeout(milliseconds);
   const answer = await fetch(url, {cache: 'no-store', credentials: 'omit', signal});
@@ -48,12 +56,15 @@ FETCH = """async ([url, milliseconds]) => {
 }"""
 
 
+VERSIONS = {"h2": "2", "h3": "3", "http/1.1": "1.1"}
 CIPHERS = {
     "AES_128_GCM": "TLS_AES_128_GCM_SHA256",
     "AES_256_GCM": "TLS_AES_256_GCM_SHA384",
     "CHACHA20_POLY1305": "TLS_CHACHA20_POLY1305_SHA256",
 }
 """TLS 1.3's cipher suites by Chromium's names and by IANA's."""
+GONE = re.compile(r"has been closed|page crashed|target crashed|connection closed", re.IGNORECASE)
+"""How Playwright says that browser or page died under it."""
 PLAIN_WORDS = {
     "ERR_CERT": "certificate",
     "ERR_SSL": "TLS alert",
@@ -75,8 +86,12 @@ def options(asked: argparse.Namespace) -> list[str]:
     url = urlsplit(asked.url)
     address = f"[{asked.address}]" if ":" in asked.address else asked.address
     origin = f"{url.hostname}:{url.port or 443}"
-    made = [*QUIET, f"--host-resolver-rules=MAP {url.hostname} {address}, MAP * ~NOTFOUND"]
-    made += ["--enable-quic", f"--origin-to-force-quic-on={origin}"] if asked.protocol == "h3" else ["--disable-quic"]
+    names, forced = f"MAP {url.hostname} {address}", origin
+    if asked.kind == "page":  # its own names are those below the document's; no other is known
+        names, forced = f"{names}, MAP *.{url.hostname} {address}", "*"
+    made = [*QUIET, *(OBJECT if asked.kind == "object" else ()), f"--host-resolver-rules={names}, MAP * ~NOTFOUND"]
+    spoken = asked.speak or asked.protocol
+    made += ["--enable-quic", f"--origin-to-force-quic-on={forced}"] if spoken == "h3" else ["--disable-quic"]
     if os.geteuid() == 0:
         made.append("--no-sandbox")  # there is no other way for root
     if asked.ca_file:
@@ -167,17 +182,30 @@ class Watch:
 
     def body(self) -> bytes:
         """The body as Chromium has it."""
-        said = self._session.send("Network.getResponseBody", {"requestId": self._id})
-        return base64.b64decode(said["body"]) if said["base64Encoded"] else said["body"].encode()
+        return body_of(self._session, self._id)
+
+
+def body_of(session: CDPSession, request_id: str) -> bytes:
+    """The body of an answer as Chromium has it."""
+    said = session.send("Network.getResponseBody", {"requestId": request_id})
+    return base64.b64decode(said["body"]) if said["base64Encoded"] else str(said["body"]).encode()
 
 
 def fetch(asked: argparse.Namespace, profile: str) -> tuple[dict[str, Any], bytes]:
     """Fetch; what was measured, with ``error`` when it failed, and the body."""
+    preferences = Path(profile, "Default", "Preferences")
+    preferences.parent.mkdir(parents=True)
+    preferences.write_text(json.dumps(PREFERENCES))
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch_persistent_context(
             profile, executable_path=asked.chromium, args=options(asked), timeout=30_000
         )
         page = browser.pages[0]
+        if asked.kind == "page":
+            told = load(asked, page)
+            await_keys(page)
+            browser.close()
+            return told
         watch = Watch(page, asked.url)
         try:
             page.evaluate(FETCH, [asked.url, int(asked.timeout * 1000) or 1])
@@ -193,9 +221,45 @@ def fetch(asked: argparse.Namespace, profile: str) -> tuple[dict[str, Any], byte
         await_keys(page)
         browser.close()
     if watch.error:
-        plain = next((words for code, words in PLAIN_WORDS.items() if code in watch.error), "")
-        said["error"] = f"{plain}: {watch.error}" if plain else watch.error
+        said["error"] = in_plain_words(watch.error)
     return said, body
+
+
+def load(asked: argparse.Namespace, page: Page) -> tuple[dict[str, Any], bytes]:
+    """Load a whole page; what was measured, with ``error`` when it failed, and the body of its document."""
+    session = page.context.new_cdp_session(page)
+    watch = PageWatch(session)
+    painted, error = load_page(page, watch, asked.url, asked.timeout)
+    document, zero = watch.document(), zero_of(watch)
+    if document is None or zero is None or not document.response:
+        return {"error": in_plain_words(error or "no answer")}, b""
+    answer, said = document.response, figures_of(watch, painted)
+    timing, spoken = answer["timing"], max(said["protocols"], key=said["protocols"].get)
+    told = {
+        **of_answer(answer),
+        "handshake_s": timing["connectEnd"] / 1000 + timing["requestTime"] - zero,
+        "ttfb_s": timing["receiveHeadersStart"] / 1000 + timing["requestTime"] - zero,
+        "body_bytes": said["body_bytes"],
+        "connections": said["connections"],
+        "page": said,
+    }
+    error = error or mismatch(said["protocols"], asked.protocol, asked.min_share)
+    told["http_version"] = VERSIONS.get(spoken, spoken)
+    if error:
+        told["error"] = in_plain_words(error)
+    else:
+        told["http_version"] = VERSIONS[asked.protocol]
+        told["ttlb_s"] = max(one.finished for one in watch.counted()) - zero
+    if os.environ.get("LASTBYTE_HAR_FILE"):
+        version = page.context.browser.version if page.context.browser else ""
+        Path(os.environ["LASTBYTE_HAR_FILE"]).write_text(json.dumps(har_of(watch, asked.url, painted, version)))
+    return told, b"" if error else body_of(session, document.request_id)
+
+
+def in_plain_words(error: str) -> str:
+    """Chromium's name of an error with the words that lastbyte sorts failures by."""
+    plain = next((words for code, words in PLAIN_WORDS.items() if code in error), "")
+    return f"{plain}: {error}" if plain else error
 
 
 def await_keys(page: Page) -> None:
@@ -216,23 +280,30 @@ def figures(watch: Watch) -> dict[str, Any]:
     if not timing:
         return said
     start = timing["connectStart"] / 1000
-    headers = {name.lower(): value for name, value in answer["headers"].items()}
-    security = answer.get("securityDetails", {})
     said = {
+        **of_answer(answer),
         "handshake_s": timing["connectEnd"] / 1000 - start,
         "ttfb_s": timing["receiveHeadersStart"] / 1000 - start,
         "ttlb_s": watch.finished - timing["requestTime"] - start if watch.finished else None,
-        "status": answer["status"],
-        "http_version": {"h2": "2", "h3": "3", "http/1.1": "1.1"}.get(answer["protocol"], answer["protocol"]),
-        "remote_address": answer.get("remoteIPAddress", "").strip("[]"),
         "connections": 0 if answer["connectionReused"] else 1,
+    }
+    if "content-length" in said["headers"]:
+        said["announced_bytes"] = int(said["headers"]["content-length"])
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def of_answer(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """What is printed of a response."""
+    security = answer.get("securityDetails", {})
+    said = {
+        "status": answer["status"],
+        "http_version": VERSIONS.get(answer["protocol"], answer["protocol"]),
+        "remote_address": answer.get("remoteIPAddress", "").strip("[]"),
         "tls_version": {"TLS 1.3": "TLSv1.3", "QUIC": "TLSv1.3"}.get(security.get("protocol", "")),
         "tls_cipher": CIPHERS.get(security.get("cipher", ""), security.get("cipher")),
         "tls_group": security.get("keyExchangeGroup"),
-        "headers": headers,
+        "headers": {name.lower(): value for name, value in answer["headers"].items()},
     }
-    if "content-length" in headers:
-        said["announced_bytes"] = int(headers["content-length"])
     return {name: value for name, value in said.items() if value is not None}
 
 
@@ -243,10 +314,13 @@ def main() -> int:
     if sys.argv[1:] == ["--version"]:
         return version(chromium)
     parser.add_argument("--protocol", choices=["h2", "h3"], required=True)
+    parser.add_argument("--speak", choices=["h2", "h3"], help="another one than is asserted, to see that it is told")
     parser.add_argument("--chromium", default=chromium)
     parser.add_argument("--address", required=True)
     parser.add_argument("--ca-file")
     parser.add_argument("--timeout", type=float, default=60.0)
+    parser.add_argument("--kind", choices=["object", "page"], default="object")
+    parser.add_argument("--min-share", type=float, default=0.9, help="of a page's resources that the protocol carries")
     parser.add_argument("url")
     asked = parser.parse_args()
     status: int = run_kept(lambda folder: run(asked, folder))
@@ -256,7 +330,10 @@ def main() -> int:
 def run(asked: argparse.Namespace, folder: str) -> int:
     """Fetch, print, and return the exit status; whatever browser and Playwright write lies in ``folder``."""
     os.environ.update(HOME=folder, TMPDIR=folder)
-    said, body = fetch(asked, f"{folder}/profile")
+    try:
+        said, body = fetch(asked, f"{folder}/profile")
+    except Error as exc:
+        said, body = {"error": f"{'browser crashed: ' if GONE.search(exc.message) else ''}{exc.message}"}, b""
     sys.stdout.buffer.write(body)
     sys.stdout.flush()
     error = said.get("error", "")

@@ -13,7 +13,7 @@ from dashboard.formatting import DASH, NBSP
 from dashboard.pages.card import figure_card
 from dashboard.pages.place import Place
 
-KINDS = {"pcap": "packets", "keylog": "TLS keys", "qlog": "qlog"}
+KINDS = {"pcap": "packets", "keylog": "TLS keys", "qlog": "qlog", "har": "HAR"}
 _HEADS = (
     "Trial", "Acks", "Acknowledged (KB)", "Last new at (ms)", "Slope (Mbit/s)", "Slow start over (ms)", "Stalls",
     "Sent again (KB)", "From",

@@ -14,7 +14,7 @@ from dashboard.figures.cell_text import TITLES, cautions, condition, difference,
 from dashboard.figures.grid import all_cells
 from dashboard.formatting import DASH, NBSP, ms, number, plural, size_label
 from dashboard.merge import labelled
-from dashboard.pages import acks, parts
+from dashboard.pages import acks, page_loads, parts
 from dashboard.pages.campaign import back
 from dashboard.pages.cell_figures import figures
 from dashboard.pages.cell_parts import commands, link_proof, percentiles, trials_grid
@@ -162,5 +162,5 @@ def _arm(name: str, arm: Json) -> html.Div:
     return _figure(f"{name} median TTLB", ms(arm["median_ttlb_ms"]), note)
 
 
-EXTRA_SECTIONS: tuple[Any, ...] = (acks.section,)
+EXTRA_SECTIONS: tuple[Any, ...] = (page_loads.section, acks.section)
 """More sections of the page, each ``(api, place, cell, trials) -> component or None``."""

@@ -128,11 +128,11 @@ class _Capture(_Model):
     @model_validator(mode="after")
     def _placeholders(self) -> Self:
         named = [name for item in (*self.env.values(), *self.argv) for name in names_in(item)]
-        unknown = sorted(set(named) - {"keylog_file", "qlog_dir"})
+        unknown = sorted(set(named) - {"keylog_file", "qlog_dir", "har_file"})
         if unknown:
-            raise ValueError(f"there is no placeholder {{{unknown[0]}}} here; known: keylog_file, qlog_dir")
+            raise ValueError(f"there is no placeholder {{{unknown[0]}}} here; known: keylog_file, qlog_dir, har_file")
         if not named:
-            raise ValueError("names neither {keylog_file} nor {qlog_dir}, so it would do nothing")
+            raise ValueError("names none of {keylog_file}, {qlog_dir} and {har_file}, so it would do nothing")
         return self
 
 

@@ -11,8 +11,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from pydantic import TypeAdapter, ValidationError
+
 from lastbyte.adapters.verbose_output import spoken
 from lastbyte.domain.client import Client, Parser
+from lastbyte.domain.page import PageLoad
 from lastbyte.domain.tls import GroupSource, TlsDetails, group_name
 
 TIME_FIGURES = ("start", "handshake", "ttfb", "ttlb")
@@ -33,8 +36,8 @@ FIGURES = frozenset(
     }
 )
 """Names that a description may use as regular expression groups or JSON fields."""
-JSON_FIGURES = FIGURES | {"headers"}
-"""With ``headers``, an object of the response headers."""
+JSON_FIGURES = FIGURES | {"headers", "page"}
+"""With ``headers``, an object of the response headers, and ``page``, one of the fields of ``PageLoad``."""
 
 RESUMED_HEADER = "x-tls-resumed"
 """Response header in which the testbed says whether a TLS session was resumed."""
@@ -53,6 +56,7 @@ EDGE_HEADERS = (
 )
 """Response headers that tell which edge server answered, what it offers, and what the request began with."""
 
+_PAGE = TypeAdapter(PageLoad)
 _TO_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 _CLOCK = "clock"
 _DAY_S = 86_400
@@ -86,6 +90,8 @@ class Report:
     """What the client says was agreed on."""
     error: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
+    page: PageLoad | None = None
+    """Of a whole page."""
 
 
 def read_report(client: Client, stdout: str, stderr: str, elapsed_s: float) -> Report | None:
@@ -159,11 +165,21 @@ def _json_report(client: Client, stdout: str) -> Report | None:
     if document is None:
         return None
     found = {name: _at(document, path) for name, path in client.timing_map.items()}
-    headers = found.pop("headers", None)
+    headers, page = found.pop("headers", None), found.pop("page", None)
     report = _figures_report({k: str(v) for k, v in found.items() if v is not None}, client.unit)
-    if report is None or not isinstance(headers, dict):
+    if report is None:
+        return None
+    report = replace(report, page=_page(page))
+    if not isinstance(headers, dict):
         return report
     return replace(report, headers=_edge_headers({str(name).lower(): str(value) for name, value in headers.items()}))
+
+
+def _page(found: object) -> PageLoad | None:
+    try:
+        return None if found is None else _PAGE.validate_python(found)
+    except ValidationError:
+        return None
 
 
 def _document(stdout: str) -> object:

@@ -48,11 +48,12 @@ CURL_EXIT_KINDS: dict[int, FailureKind] = {
 """What each exit code means when nothing says more; codes that are not here are ``unknown``."""
 
 _TEXT_KINDS = (
+    (re.compile(r"browser crashed", re.IGNORECASE), FailureKind.CLIENT_CRASH),
     (
         re.compile(r"connect(ion)? timed out|handshake (timed out|did not complete in time)", re.IGNORECASE),
         FailureKind.CONNECT_TIMEOUT,
     ),
-    (re.compile(r"no application protocol|0-RTT rejected", re.IGNORECASE), FailureKind.PROTOCOL),
+    (re.compile(r"protocol mismatch|no application protocol|0-RTT rejected", re.IGNORECASE), FailureKind.PROTOCOL),
     (re.compile(r"certificate|\bTLS alert\b|handshake fail|SSL routines", re.IGNORECASE), FailureKind.TLS),
     (re.compile(r"refused|unreachable|no route to host", re.IGNORECASE), FailureKind.REFUSED),
     (

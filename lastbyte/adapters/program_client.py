@@ -64,7 +64,7 @@ class ProgramClientRunner:
         launchers = (DEATH_SIGNAL_LAUNCHER, *(Path(word).name for word in prefix[:1]))
         says_curl = client.parser == Parser.CURL_JSON
         fetches_alone = says_curl and client.memory is None and not client.warm_up_argv
-        stderr = spoken(said_on_stderr) if says_curl else said_on_stderr
+        stderr = spoken(said_on_stderr) if says_curl else _without_figures(client, said_on_stderr)
         ended = Ended(done.returncode, stderr, done.killed, done.interrupted, launchers, done.stdout_sha256)
         timings, failed = judge(client, report, ended, target.endpoint)
         said = report or Report()
@@ -85,6 +85,7 @@ class ProgramClientRunner:
             if says_curl
             else reported_tls(client, said.tls, server_group),
             headers=said.headers,
+            page=said.page,
         )
 
     def terminate_current(self) -> None:
@@ -109,3 +110,10 @@ class ProgramClientRunner:
         if failure.kind is FailureKind.REFUSED:
             return Failure(FailureKind.PROTOCOL, f"no HTTP/3 there: QUIC is refused, TCP answers; {failure.detail}")
         return replace(failure, detail=f"{failure.detail}; TCP answers there: no HTTP/3, UDP filtered, or heavy loss")
+
+
+def _without_figures(client: Client, said: str) -> str:
+    """What a program said for people, without the line of JSON that is read by ``client_output``."""
+    if client.parser != Parser.JSON or client.stream != "stderr":
+        return said
+    return "\n".join(line for line in said.splitlines() if not line.startswith("{"))

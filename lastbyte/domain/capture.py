@@ -40,6 +40,8 @@ class ArtifactKind(enum.StrEnum):
     """TLS secrets of this one connection (draft-ietf-tls-keylogfile), to decrypt the pcap."""
     QLOG = "qlog"
     """The client's own log of its QUIC connection, in whichever version of qlog it writes."""
+    HAR = "har"
+    """HTTP Archive of a page's load: every resource with its phases."""
     OTHER = "other"
     """Something that another lastbyte stored."""
 
@@ -50,6 +52,7 @@ class ArtifactKind(enum.StrEnum):
             ArtifactKind.PCAP: "application/vnd.tcpdump.pcap",
             ArtifactKind.KEYLOG: "text/plain; charset=utf-8",
             ArtifactKind.QLOG: "application/qlog+json-seq",
+            ArtifactKind.HAR: "application/json",
             ArtifactKind.OTHER: "application/octet-stream",
         }[self]
 

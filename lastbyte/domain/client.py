@@ -88,8 +88,8 @@ class Client:
     memory: Memory | None = None
     """What it starts with of a request before; None: nothing, as every plain arm."""
     capture_env: Mapping[str, str] = field(default_factory=dict)
-    """Environment variables that make the program leave a key log or a qlog; ``{keylog_file}`` and ``{qlog_dir}`` in
-    their values are filled in."""
+    """Environment variables that make the program leave a key log, a qlog or a HAR; ``{keylog_file}``,
+    ``{qlog_dir}`` and ``{har_file}`` in their values are filled in."""
     capture_argv: tuple[str, ...] = ()
     """Arguments that do the same, added at the end."""
 
@@ -99,11 +99,14 @@ class Client:
         return self.parser == Parser.WALL
 
 
-def watched(client: Client, keylog_file: str, qlog_dir: str) -> Client:
-    """The same client, told to leave what it can: its TLS secrets in the file, its qlog in the folder."""
+def watched(client: Client, keylog_file: str, qlog_dir: str, har_file: str) -> Client:
+    """The same client, told to leave what it can: its TLS secrets in the file, its qlog in the folder, a page's HAR."""
+    places = {"{keylog_file}": keylog_file, "{qlog_dir}": qlog_dir, "{har_file}": har_file}
 
     def filled(text: str) -> str:
-        return text.replace("{keylog_file}", keylog_file).replace("{qlog_dir}", qlog_dir)
+        for name, place in places.items():
+            text = text.replace(name, place)
+        return text
 
     return replace(
         client,

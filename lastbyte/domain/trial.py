@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from lastbyte.domain.capture import Artifact
+from lastbyte.domain.page import PageLoad
 from lastbyte.domain.timeline import Played
 from lastbyte.domain.tls import TlsDetails
 
@@ -166,6 +167,8 @@ class Observation:
     """What the handshake agreed on; None: no connection stood, or its program does not say."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Response headers that tell the edge: age, via, server, cf-ray, x-cache, alt-svc."""
+    page: PageLoad | None = None
+    """For a whole page, where the client can load one; None: a single object, or a page's document alone."""
 
     @property
     def ok(self) -> bool:

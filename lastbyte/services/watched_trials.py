@@ -64,8 +64,8 @@ def _watch(
     tls_of_pcap: TlsOfPcap,
     folder: Path,
 ) -> tuple[Observed, tuple[Artifact, ...]]:
-    keylog, qlogs = folder / "keys.log", folder / "qlog"
-    told = watched(client, str(keylog), str(qlogs))
+    keylog, qlogs, har = folder / "keys.log", folder / "qlog", folder / "page.har"
+    told = watched(client, str(keylog), str(qlogs), str(har))
     with link.tap(MAX_PCAP_BYTES) as tap:
         observed = observe(told)
     pcap = folder / "packets.pcap"
@@ -77,6 +77,8 @@ def _watch(
         artifacts = [dropped(ArtifactKind.PCAP, f"{name}.pcap", why_not)]
     if keylog.is_file():
         artifacts.append(sink.keep(ArtifactKind.KEYLOG, f"{name}.keys.txt", keylog))
+    if har.is_file():
+        artifacts.append(sink.keep(ArtifactKind.HAR, f"{name}.har", har))
     for number, file in enumerate(sorted(qlogs.iterdir())):
         suffix = f"-{number + 1}" if number else ""
         artifacts.append(sink.keep(ArtifactKind.QLOG, f"{name}{suffix}.sqlog", file))

@@ -10,8 +10,10 @@ import importlib.util
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -32,6 +34,114 @@ def fetch() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def event(number: int, **more: object) -> dict[str, object]:
+    return {"requestId": str(number), **more}
+
+
+def of_page(fetch: ModuleType) -> ModuleType:
+    return sys.modules["page_load"]
+
+
+class Session:
+    """Hands on what a browser would say."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, Callable[[dict[str, object]], None]] = {}
+
+    def on(self, name: str, hear: Callable[[dict[str, object]], None]) -> None:
+        self.told[name] = hear
+
+    def send(self, name: str, arguments: object = None) -> None:
+        pass
+
+
+def loaded(fetch: ModuleType) -> Any:
+    """A page of a document over H3, a picture over H2, one from elsewhere, one after the load event."""
+    session = Session()
+    watch = of_page(fetch).PageWatch(session)
+    urls = ("https://a.test/", "https://img.a.test/1.png", "https://ads.example/x.js", "https://a.test/late.png")
+    sent_at = (100.0, 100.2, 100.3, 101.5)
+    for number, (url, at) in enumerate(zip(urls, sent_at, strict=True)):
+        if number == 3:
+            session.told["Page.loadEventFired"]({"timestamp": 101.0})
+        session.told["Network.requestWillBeSent"](
+            event(number, request={"url": url}, timestamp=at, wallTime=1e9 + at, type="Image")
+        )
+        if number == 2:
+            session.told["Network.loadingFailed"](event(number, errorText="net::ERR_NAME_NOT_RESOLVED", timestamp=at))
+            continue
+        timing = {"requestTime": at, "connectStart": 10, "connectEnd": 60, "sendStart": 60, "sendEnd": 61}
+        timing |= {"receiveHeadersStart": 110, "dnsStart": -1, "dnsEnd": -1, "sslStart": 20, "sslEnd": 60}
+        answer = {"protocol": "h2" if number else "h3", "status": 200, "timing": timing, "connectionReused": False}
+        session.told["Network.responseReceived"](event(number, response=answer))
+        session.told["Network.dataReceived"](event(number, dataLength=1000, encodedDataLength=400))
+        session.told["Network.loadingFinished"](event(number, timestamp=at + 0.5, encodedDataLength=450))
+    session.told["Network.requestWillBeSent"](
+        event(9, request={"url": "data:,"}, timestamp=100.1, wallTime=1e9, type="Image")
+    )
+    return watch
+
+
+def test_a_page_is_what_was_asked_for_before_its_load_event_of_its_own_names(fetch: ModuleType) -> None:
+    watch = loaded(fetch)
+    painted = {"zero": 10.0, "load": 910.0, "fcp": 500.0}
+    told = of_page(fetch).figures_of(watch, painted)
+    assert told == {
+        "load_s": pytest.approx(0.9),
+        "fcp_s": pytest.approx(0.49),
+        "lcp_s": None,
+        "resources": 2,
+        "failed_resources": 0,
+        "hosts": 2,
+        "body_bytes": 2000,
+        "transferred_bytes": 900,
+        "connections": 2,
+        "protocols": {"h2": 1, "h3": 1},
+        "blocked_hosts": ["ads.example"],
+    }
+    assert of_page(fetch).zero_of(watch) == pytest.approx(100.01)
+
+
+def test_a_har_says_when_each_resource_came(fetch: ModuleType) -> None:
+    har = sys.modules["har"].har_of(loaded(fetch), "https://a.test/", {"zero": 10.0, "load": 910.0}, "1.2")["log"]
+    assert [entry["request"]["url"] for entry in har["entries"]] == ["https://a.test/", "https://img.a.test/1.png"]
+    assert [entry["time"] for entry in har["entries"]] == [pytest.approx(500)] * 2
+    timings = har["entries"][1]["timings"]
+    assert timings == {
+        "blocked": pytest.approx(10),
+        "dns": -1,
+        "connect": 50,
+        "ssl": 40,
+        "send": 1,
+        "wait": 49,
+        "receive": pytest.approx(390),
+    }
+    assert har["pages"][0]["pageTimings"]["onLoad"] == 900
+    assert har["pages"][0]["startedDateTime"] == "2001-09-09T01:48:20.010000Z"
+
+
+@pytest.mark.parametrize(
+    ("protocols", "why"),
+    [
+        ({"h3": 9, "h2": 1}, ""),
+        ({"h3": 17, "h2": 2}, "protocol mismatch: 17 of 19 resources (89%) came over h3, at least 90% must"),
+        ({"h2": 18}, "protocol mismatch: 0 of 18 resources (0%) came over h3, at least 90% must"),
+    ],
+)
+def test_a_page_counts_by_its_share(fetch: ModuleType, protocols: dict[str, int], why: str) -> None:
+    assert of_page(fetch).mismatch(protocols, "h3", 0.9) == why
+
+
+def test_for_a_page_names_below_its_own_lead_to_the_same_address(fetch: ModuleType) -> None:
+    asked = argparse.Namespace(
+        url=f"https://{HOST}/x", address="192.0.2.7", protocol="h3", ca_file=None, kind="page", speak=None
+    )
+    made = fetch.options(asked)
+    assert f"--host-resolver-rules=MAP {HOST} 192.0.2.7, MAP *.{HOST} 192.0.2.7, MAP * ~NOTFOUND" in made
+    assert "--origin-to-force-quic-on=*" in made
+    assert "--disable-web-security" not in made
 
 
 @pytest.fixture
@@ -114,7 +224,9 @@ def test_only_keys_that_the_authority_vouches_for_are_accepted(fetch: ModuleType
     ("protocol", "flag"), [("h2", "--disable-quic"), ("h3", f"--origin-to-force-quic-on={HOST}:443")]
 )
 def test_it_is_forced_to_protocol_and_address(fetch: ModuleType, protocol: str, flag: str) -> None:
-    asked = argparse.Namespace(url=f"https://{HOST}/x", address="2001:db8::7", protocol=protocol, ca_file=None)
+    asked = argparse.Namespace(
+        url=f"https://{HOST}/x", address="2001:db8::7", protocol=protocol, ca_file=None, kind="object", speak=None
+    )
     made = fetch.options(asked)
     assert flag in made
     assert f"--host-resolver-rules=MAP {HOST} [2001:db8::7], MAP * ~NOTFOUND" in made

@@ -59,7 +59,7 @@ def test_curl_is_warm_before_it_fetches(client_id: str) -> None:
     assert [word for word in warm_up if word.startswith("https:")] == ["https://127.0.0.1:9/"] * 2
     assert {("--cacert", "/ca.pem"), ("--write-out", f"%{{stderr}}{WARM_UP_END}\n")} <= pairs(warm_up)
     assert "--http3-only" in warm_up
-    watched_argv = command_line(watched(shipped(client_id), "keys", "qlog"), target(), 60.0, 20.0)
+    watched_argv = command_line(watched(shipped(client_id), "keys", "qlog", "har"), target(), 60.0, 20.0)
     assert "https://127.0.0.1:9/" not in watched_argv
 
 

@@ -143,3 +143,19 @@ def test_always_exactly_one_of_timings_and_failure(
     else:
         assert failure is not None
         assert failure.detail
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("chromium: browser crashed: Target page, context or browser has been closed", FailureKind.CLIENT_CRASH),
+        ("chromium: protocol mismatch: 3 of 18 resources (17%) came over h3", FailureKind.PROTOCOL),
+        (
+            "chromium: timed out: no load event within 60 s; first of 2 still under way: https://a.test/",
+            FailureKind.TIMEOUT,
+        ),
+    ],
+)
+def test_a_page_that_failed_has_its_kind(said: str, expected: FailureKind) -> None:
+    client = replace(GENERIC, parser=Parser.JSON.value)
+    assert kind(client, Report(status=200, http_version="2"), ended(1, said)) is expected

@@ -118,3 +118,18 @@ JSON = st.recursive(
 @given(st.dictionaries(st.sampled_from(list(FIGURES)), JSON), JSON)
 def test_no_json_makes_the_curl_parser_raise(figures: dict[str, object], headers: object) -> None:
     read_report(client(Parser.CURL_JSON), curl(figures, headers), "", 1.0)
+
+
+PAGE = {"resources": 18, "body_bytes": 396608, "transferred_bytes": 400779, "connections": 1, "protocols": {"h3": 18}}
+
+
+def test_a_page_is_read_with_what_it_says_and_left_out_when_it_makes_no_sense() -> None:
+    described = client(Parser.JSON, timing_map={"ttlb": "ttlb_s", "page": "page"})
+    good = read_report(described, json.dumps({"ttlb_s": 1.5, "page": {**PAGE, "load_s": 1.7, "fcp_s": None}}), "", 1.0)
+    assert good is not None
+    assert good.page is not None
+    assert (good.ttlb_s, good.page.load_s, good.page.fcp_s) == (1.5, 1.7, None)
+    assert good.page.share("h3") == 1
+    odd = read_report(described, json.dumps({"ttlb_s": 1.5, "page": {**PAGE, "resources": "many"}}), "", 1.0)
+    assert odd is not None
+    assert (odd.ttlb_s, odd.page) == (1.5, None)

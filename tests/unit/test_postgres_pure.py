@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,9 @@ from lastbyte.adapters.postgres import codec, paging
 from lastbyte.domain.client import Client, Protocol
 from lastbyte.domain.endpoint import Endpoint, EndpointKind, Origin
 from lastbyte.domain.errors import InvalidInput
+from lastbyte.domain.page import PageLoad
 from lastbyte.domain.profile import Impairment, Profile
+from lastbyte.domain.trial import DirectionCounters, Failure, FailureKind, LinkProof, Observation, Trial
 
 finite = st.floats(0, 1000)
 words = st.text(max_size=20)
@@ -81,3 +84,12 @@ def test_any_other_cursor_is_refused(cursor: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         paging.decode(cursor, str, str, int)
     assert caught.value.field == "cursor"
+
+
+@pytest.mark.parametrize("proof", [None, LinkProof(DirectionCounters(1, 2, 3, 4), DirectionCounters(5, 6, 7, 8))])
+@pytest.mark.parametrize("page", [None, PageLoad(18, 400, 500, 1, {"h2": 18}, 1.5, 0.7, None, 0, 3, ("ads.example",))])
+def test_a_page_is_kept_beside_the_proof_of_the_link(proof: LinkProof | None, page: PageLoad | None) -> None:
+    seen = Observation(datetime.now(UTC), None, Failure(FailureKind.TIMEOUT, ""), 1, page=page)
+    stored = through_json(codec.trial_proof_to_json(Trial(1, "c-h2", 0, seen, proof)))
+    assert codec.link_proof_from_json(stored) == proof  # type: ignore[arg-type]
+    assert codec.page_from_json(stored) == page  # type: ignore[arg-type]

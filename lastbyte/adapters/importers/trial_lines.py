@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -23,6 +23,7 @@ from lastbyte.domain.trial import Failure, FailureKind, Observation, Timings, Tr
 from lastbyte.ports import CampaignRecord, CellProof, CellRecord, TrialRecord
 from lastbyte.services.imported import BadPlace, ImportedCell, ImportedResults
 
+Parsed = TypeVar("Parsed")
 FORMAT = "trials-jsonl"
 FORMAT_LINE = "lastbyte-trials/1"
 
@@ -168,10 +169,11 @@ def trial_from_values(data: Mapping[str, Any], place: str) -> Trial:
         http_version=_text(data, "http_version", place),
         body_bytes=_optional_whole(data, "body_bytes", place, 2**62),
         body_sha256=_text(data, "body_sha256", place),
-        tls=_tls(data.get("tls"), place),
+        tls=_parsed(codec.tls_from_json, data.get("tls"), f"{place}: tls"),
         remote_address=_text(data, "remote_address", place),
         elapsed_s=times["elapsed_s"] or 0.0,
         headers=headers,
+        page=_parsed(codec.page_from_json, data.get("proof"), f"{place}: proof.page"),
     )
     client = _text(data, "client", place)
     if not client:
@@ -181,7 +183,7 @@ def trial_from_values(data: Mapping[str, Any], place: str) -> Trial:
         client_id=client,
         position=_whole(data, "position", place, 32_000),
         observation=observation,
-        proof=_proof(data.get("proof"), place),
+        proof=_parsed(codec.link_proof_from_json, data.get("proof"), f"{place}: proof"),
         unproven_reason=_text(data, "unproven_reason", place) or "",
     )
 
@@ -213,7 +215,7 @@ def _trial_to_json(record: TrialRecord, cell: int) -> dict[str, Any]:
         "tls": codec.tls_to_json(seen.tls),
         "remote_address": seen.remote_address,
         "headers": dict(seen.headers),
-        "proof": codec.link_proof_to_json(trial.proof),
+        "proof": codec.trial_proof_to_json(trial),
         "unproven_reason": trial.unproven_reason,
         "build": _BUILD.dump_python(record.build, mode="json") if record.build else None,
     }
@@ -272,18 +274,12 @@ def _with_builds(proof: CellProof | None, builds: Mapping[str, ClientBuild]) -> 
     return replace(proof, builds=dict(builds)) if proof else None
 
 
-def _tls(data: object, place: str) -> Any:
+def _parsed(parse: Callable[[Any], Parsed], data: object, place: str) -> Parsed:
     try:
-        return codec.tls_from_json(data)  # type: ignore[arg-type]
-    except ValidationError as exc:
-        raise Unreadable(f"{place}: tls", f"can't be used: {_first(exc)}") from exc
-
-
-def _proof(data: object, place: str) -> Any:
-    try:
-        return codec.link_proof_from_json(data)  # type: ignore[arg-type]
-    except ValidationError as exc:
-        raise Unreadable(f"{place}: proof", f"can't be used: {_first(exc)}") from exc
+        return parse(data)
+    except (ValidationError, TypeError) as exc:
+        why = _first(exc) if isinstance(exc, ValidationError) else "it is no object"
+        raise Unreadable(place, f"can't be used: {why}") from exc
 
 
 def _first(exc: ValidationError) -> str:

@@ -116,6 +116,7 @@ class CapsuleImport:
         if values.get("outcome") not in _OUTCOMES:
             raise self._bad(place, f"outcome {values.get('outcome')!r} is not known.")
         self._parsed(codec.link_proof_from_json, values.get("proof"), place)
+        self._parsed(codec.page_from_json, values.get("proof"), place)
         headers = values.get("headers")
         if not isinstance(headers, dict) or not all(isinstance(value, str) for value in headers.values()):
             raise self._bad(place, "headers is not an object of text.")

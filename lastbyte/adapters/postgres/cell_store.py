@@ -296,7 +296,7 @@ def _trial_parameters(cell_id: int, worker: str, trial: Trial) -> dict[str, obje
         "tls_line": seen.tls.summary if seen.tls else "",
         "remote_address": codec.storable(seen.remote_address),
         "headers": codec.storable_map(seen.headers),
-        "proof": codec.link_proof_to_json(trial.proof),
+        "proof": codec.trial_proof_to_json(trial),
         "bytes_down": (trial.proof.downlink.sent_bytes if trial.proof else seen.body_bytes) or 0,
         "unproven_reason": codec.storable(trial.unproven_reason) or None,
     }

@@ -11,9 +11,10 @@ from pydantic import TypeAdapter
 from lastbyte.domain.client import Client
 from lastbyte.domain.endpoint import Endpoint
 from lastbyte.domain.link_probe import LinkProbe
+from lastbyte.domain.page import PageLoad
 from lastbyte.domain.profile import Profile
 from lastbyte.domain.tls import TlsDetails
-from lastbyte.domain.trial import LinkProof
+from lastbyte.domain.trial import LinkProof, Trial
 from lastbyte.ports import CellProof, RttProbe
 
 Json = Mapping[str, Any]
@@ -25,6 +26,7 @@ _CLIENT = TypeAdapter(Client)
 _LINK_PROOF = TypeAdapter(LinkProof)
 _LINK_PROBE = TypeAdapter(LinkProbe)
 _TLS = TypeAdapter(TlsDetails)
+_PAGE = TypeAdapter(PageLoad)
 
 
 def _dump(adapter: TypeAdapter[Any], value: object) -> dict[str, Any]:
@@ -99,8 +101,19 @@ def link_proof_to_json(proof: LinkProof | None) -> dict[str, Any] | None:
 
 
 def link_proof_from_json(data: Json | None) -> LinkProof | None:
-    """The reverse of ``link_proof_to_json``."""
-    return None if data is None else _LINK_PROOF.validate_python(data)
+    """The reverse of ``link_proof_to_json``, also from ``trial_proof_to_json``."""
+    return None if data is None or "downlink" not in data else _LINK_PROOF.validate_python(data)
+
+
+def trial_proof_to_json(trial: Trial) -> dict[str, Any] | None:
+    """The link's proof, and beside it, as ``page``, what a page's load came to."""
+    proof, page = link_proof_to_json(trial.proof), trial.observation.page
+    return proof if page is None else {**(proof or {}), "page": storable_json(_dump(_PAGE, page))}
+
+
+def page_from_json(data: Json | None) -> PageLoad | None:
+    """The page's part of what ``trial_proof_to_json`` made."""
+    return None if data is None or "page" not in data else _PAGE.validate_python(data["page"])
 
 
 def tls_to_json(tls: TlsDetails | None) -> dict[str, Any] | None:

@@ -231,7 +231,7 @@ def _trial(campaign_id: UUID, cell_id: int, trial: Trial, builds: Mapping[str, i
         "tls": codec.tls_to_json(seen.tls),
         "remote_address": codec.storable(seen.remote_address),
         "headers": codec.storable_map(seen.headers),
-        "proof": codec.link_proof_to_json(trial.proof),
+        "proof": codec.trial_proof_to_json(trial),
         "unproven_reason": codec.storable(trial.unproven_reason) or None,
     }
 

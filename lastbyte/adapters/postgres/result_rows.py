@@ -60,6 +60,7 @@ def trial_record(row: Row[Any]) -> TrialRecord:
         remote_address=row.remote_address,
         elapsed_s=row.elapsed_s,
         headers=row.headers,
+        page=codec.page_from_json(row.proof),
     )
     build = None
     if row.client_build_id is not None:

@@ -9,7 +9,7 @@ import pytest
 from lastbyte.adapters.client_descriptions import load_clients
 from lastbyte.adapters.program_client import ProgramClientRunner
 from lastbyte.domain.client import Client
-from lastbyte.domain.endpoint import Endpoint
+from lastbyte.domain.endpoint import Endpoint, EndpointKind
 from lastbyte.domain.trial import Observation
 from lastbyte.ports import Target
 from lastbyte.provision.setup import run_setup
@@ -55,9 +55,11 @@ def run(testbed: TestbedState, runner: ProgramClientRunner, prefix: tuple[str, .
         timeout_s: float = 5.0,
         size: int | None = None,
         sha256: str | None = None,
+        kind: EndpointKind = EndpointKind.OBJECT,
     ) -> Observation:
         way = shipped[client] if isinstance(client, str) else client
-        endpoint = Endpoint("e", "p", f"https://{host}{path}", "100KB", expected_bytes=size, expected_sha256=sha256)
+        url = f"https://{host}{path}"
+        endpoint = Endpoint("e", "p", url, "100KB", kind, expected_bytes=size, expected_sha256=sha256)
         target = Target(endpoint, testbed.address_of(host, ipv6=ipv6), 0.0, testbed.ca_file)
         return runner.run(way, target, prefix, timeout_s)
 

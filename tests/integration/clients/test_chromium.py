@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
-import shutil
 import signal
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from lastbyte.adapters.executables import find_executable
 from lastbyte.adapters.program_client import ProgramClientRunner
 from lastbyte.domain.client import Client
 from lastbyte.domain.trial import FailureKind
 from testbed.catalogue import DIGESTS
 from testbed.state import TestbedState
+from tests.integration.clients.browsers import (
+    LIMIT_S,
+    await_nothing_left,
+    browsers_in,
+    keeping_in,
+    short_folder,
+    skip_without_chromium,
+)
 from tests.integration.clients.conftest import Run
 
 HOST = "testbed-nginx.test"
-LIMIT_S = 90.0
-"""For a browser on a busy machine."""
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with short_folder() as made:
+        yield made
 
 
 @pytest.fixture(autouse=True)
 def _installed(shipped: dict[str, Client]) -> None:
-    if find_executable(shipped["chromium-h3"].executable) is None:
-        pytest.skip("the client chromium is optional and not here; lastbyte clients install chromium")
-    if shutil.which("chromium") is None:
-        pytest.skip("no chromium on PATH; apt-get install chromium")
+    skip_without_chromium(shipped)
 
 
 @pytest.mark.parametrize("client_id", ["chromium-h2", "chromium-h3"])
@@ -70,19 +77,19 @@ def test_a_browser_past_its_limit_is_gone_with_all_its_processes_and_its_profile
     run: Run,
     testbed: TestbedState,
     shipped: dict[str, Client],
-    tmp_path: Path,
+    folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     grace_s: float,
 ) -> None:
     monkeypatch.setattr("lastbyte.adapters.program_client.GRACE_S", grace_s)
-    seen = run(keeping_in(shipped["chromium-h3"], tmp_path), HOST, timeout_s=0.01)
+    seen = run(keeping_in(shipped["chromium-h3"], folder), HOST, timeout_s=0.01)
     assert seen.failure is not None
     assert seen.failure.kind is FailureKind.TIMEOUT
-    await_nothing_left(testbed.netns, tmp_path)
+    await_nothing_left(testbed.netns, folder)
 
 
 def test_a_killed_client_takes_a_browser_along_that_does_nothing_any_more(
-    runner: ProgramClientRunner, run: Run, testbed: TestbedState, shipped: dict[str, Client], tmp_path: Path
+    runner: ProgramClientRunner, run: Run, testbed: TestbedState, shipped: dict[str, Client], folder: Path
 ) -> None:
     def stop_then_kill() -> None:
         for _ in range(600):
@@ -95,34 +102,8 @@ def test_a_killed_client_takes_a_browser_along_that_does_nothing_any_more(
 
     with ThreadPoolExecutor(1) as other:
         done = other.submit(stop_then_kill)
-        seen = run(keeping_in(shipped["chromium-h2"], tmp_path), "testbed-silent.test", timeout_s=LIMIT_S)
+        seen = run(keeping_in(shipped["chromium-h2"], folder), "testbed-silent.test", timeout_s=LIMIT_S)
         done.result()
     assert seen.failure is not None
     assert "ended by the worker" in seen.failure.detail
-    await_nothing_left(testbed.netns, tmp_path)
-
-
-def keeping_in(client: Client, folder: Path) -> Client:
-    """The same with a folder for temporary files that nothing else uses."""
-    return dataclasses.replace(client, env={**client.env, "TMPDIR": str(folder)})
-
-
-def await_nothing_left(netns: Path, folder: Path) -> None:
-    left: list[object] = []
-    for _ in range(200):
-        left = [*browsers_in(netns), *folder.iterdir()]
-        if not left:
-            return
-        time.sleep(0.1)
-    pytest.fail(f"still there: {left}")
-
-
-def browsers_in(netns: Path, holding: str = "") -> list[int]:
-    """Processes of browsers in a network namespace whose command lines hold this text."""
-    namespace, found = netns.stat().st_ino, []
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it ended meanwhile
-            line = (process / "cmdline").read_bytes()
-            if b"lb-chromium-" in line and holding.encode() in line and (process / "ns/net").stat().st_ino == namespace:
-                found.append(int(process.name))
-    return found
+    await_nothing_left(testbed.netns, folder)

@@ -105,7 +105,7 @@ def test_key_log_can_be_asked_for(run: Run, shipped: dict[str, Client], tmp_path
 
 
 def test_qlog_can_be_asked_for(run: Run, shipped: dict[str, Client], tmp_path: Path) -> None:
-    run(watched(shipped["curl-quiche-h3"], str(tmp_path.parent / "keys"), str(tmp_path)), "testbed-nginx.test")
+    run(watched(shipped["curl-quiche-h3"], str(tmp_path.parent / "keys"), str(tmp_path), "har"), "testbed-nginx.test")
     (file,) = tmp_path.iterdir()
     assert file.suffix == ".sqlog"
     assert "packet_received" in file.read_text()

@@ -2,14 +2,14 @@ import hashlib
 import zlib
 from pathlib import Path
 
-from lastbyte.domain.endpoint import Origin
+from lastbyte.domain.endpoint import EndpointKind, Origin
 from testbed import catalogue
 from testbed.objects import content, write_objects
 
 
-def test_nine_endpoints_named_as_the_testbeds() -> None:
+def test_objects_and_pages_named_as_the_testbeds() -> None:
     found = catalogue.endpoints()
-    assert len(found) == 9
+    assert [endpoint.kind for endpoint in found] == [EndpointKind.OBJECT] * 9 + [EndpointKind.PAGE] * 9
     assert all(e.id.startswith("testbed-") and e.host.endswith(".test") for e in found)
     assert {e.origin for e in found} == {Origin.TESTBED}
     one = next(e for e in found if e.id == "testbed-haproxy-5MB")

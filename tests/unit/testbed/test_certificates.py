@@ -13,7 +13,7 @@ def test_leaf_names_every_host_and_is_issued_by_the_ca(tmp_path: Path) -> None:
     ca = x509.load_pem_x509_certificate(files.ca.read_bytes())
     bad = x509.load_pem_x509_certificate(files.bad_chain.read_bytes())
     names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    assert {p.host for p in PROVIDERS} <= set(names.get_values_for_type(x509.DNSName))
+    assert {name for p in PROVIDERS for name in (p.host, f"*.{p.host}")} <= set(names.get_values_for_type(x509.DNSName))
     leaf.verify_directly_issued_by(ca)
     assert bad.issuer != ca.subject
     assert BADCERT.host in bad.subject.rfc4514_string()

@@ -37,7 +37,7 @@ def test_caddy_keeps_its_hands_off_the_system() -> None:
         "auto_https off",
         "skip_install_trust",
         "bind fd/7 fd/9 {",
-        "https://testbed-caddy.test {",
+        "https://testbed-caddy.test, https://*.testbed-caddy.test {",
     ):
         assert line in text
     assert "bind 10.200.1.1 fd4c:4254:200:1::1 {" in text
