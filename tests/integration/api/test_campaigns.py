@@ -9,10 +9,13 @@ from typing import Any
 import httpx
 import pytest
 import redis
+from sqlalchemy import Engine
 
 from lastbyte.adapters.postgres.campaign_store import PostgresCampaignStore
 from lastbyte.adapters.postgres.cell_store import PostgresCellStore
+from lastbyte.adapters.postgres.vantages import PostgresVantageStore
 from lastbyte.embedded.valkey import Valkey
+from lastbyte.ports import InstalledClient, Vantage
 from lastbyte.settings import Settings
 from tests.integration.api.conftest import serving
 from tests.integration.samples import ENDPOINTS, H2, H3, bad, good, proof
@@ -199,7 +202,20 @@ def test_catalogue(api: httpx.Client) -> None:
     assert (profile["name"], profile["loss_pct"], profile["rate_mbit_s"]) == ("loss-1", 1, 10)
     client = api.get("/clients").json()["items"][0]
     assert (client["id"], client["program"], client["protocol"], client["builds"]) == (H2, "curl-quiche", "h2", [])
+    assert api.get(f"/clients/{H2}").json() == client
     assert api.get("/vantages").json() == {"items": [], "next": None, "total": 0}
+    for path in ("/clients/nobody", "/vantages/nowhere"):
+        answer = api.get(path)
+        assert (answer.status_code, answer.json()["type"]) == (404, "urn:lastbyte:problem:not-found")
+
+
+def test_a_vantage_with_its_clients(api: httpx.Client, engine: Engine) -> None:
+    vantage = Vantage("attic", "uml", "host", "6.12", (InstalledClient(H2, "curl 8", "ab" * 32, 900.0),))
+    PostgresVantageStore(engine).heartbeat(vantage)
+    found = api.get("/vantages/attic").json()
+    assert api.get("/vantages").json()["items"] == [found]
+    assert (found["name"], found["alive"], found["box_kind"]) == ("attic", True, "uml")
+    assert [(client["id"], client["ceiling_mbit_s"]) for client in found["clients"]] == [(H2, 900.0)]
 
 
 @pytest.mark.parametrize(
