@@ -178,10 +178,9 @@ def test_offloads_are_off_at_both_ends(path: ShapedPath) -> None:
             assert not namespace.call(lambda feature=feature: ethtool.get("path0", feature)), feature
 
 
-def test_tcp_crosses_in_packets_of_the_mtu_at_most(path: ShapedPath, profiles: dict[str, Profile]) -> None:
-    path.configure(profiles["unshaped"])
+def transfer(path: ShapedPath, size: int) -> int:
+    """Bytes that came over one TCP connection, of ``size`` that the far side sent before it closed."""
     client, uplink = ends(path)
-    size = 2_000_000
 
     def serve(listener: socket.socket) -> None:
         peer, _ = listener.accept()
@@ -198,11 +197,25 @@ def test_tcp_crosses_in_packets_of_the_mtu_at_most(path: ShapedPath, profiles: d
             while chunk := connection.recv(65536):
                 received += len(chunk)
         thread.join()
+    return received
+
+
+def test_tcp_crosses_in_packets_of_the_mtu_at_most(path: ShapedPath, profiles: dict[str, Profile]) -> None:
+    path.configure(profiles["unshaped"])
+    size = 2_000_000
+    received = transfer(path, size)
     down = path.counters().downlink
     assert received == size
     # Merged packets would be fewer and larger: 1448 bytes of payload fit in one frame of 1514.
     assert down.sent_packets >= size / 1448
     assert down.sent_bytes / down.sent_packets <= 1514
+
+
+def test_tcp_remembers_nothing_of_a_connection(path: ShapedPath, profiles: dict[str, Profile]) -> None:
+    path.configure(profiles["baseline"], 20)
+    assert transfer(path, 200_000) == 200_000
+    for namespace in (path.client, path.uplink):
+        assert namespace.run("ip", "tcp_metrics", "show") == ""
 
 
 def test_a_command_runs_in_the_clients_namespace(path: ShapedPath) -> None:
