@@ -14,6 +14,8 @@ from dashboard.formatting import ms, signed_pct
 
 SYMBOLS = {"fail": "x", "inconclusive": "circle-open", "pass": "circle"}
 """So that verdicts differ without colour."""
+ROW_PX = 32
+"""Height of a row, whose name has two lines: so that it leaves room for the picture on a telephone."""
 MOST = 40
 """Rows drawn; the table has all."""
 
@@ -50,7 +52,7 @@ def compare_figure(items: Sequence[Json], tolerance_pct: float, scheme: str = "l
             height=figure_height(items),
             xaxis=axis(
                 pal,
-                "After against before (%): right of zero it became slower",
+                "Change of TTLB (%)",
                 zerolinecolor=pal.muted,
                 **around_zero(
                     [item[key] for item in shown for key in ("diff_pct", "ci_low_pct", "ci_high_pct")],
@@ -61,7 +63,7 @@ def compare_figure(items: Sequence[Json], tolerance_pct: float, scheme: str = "l
                 pal,
                 "",
                 tickvals=list(range(len(shown))),
-                ticktext=[name(item) for item in shown],
+                ticktext=[name(item).replace(", ", "<br>", 1) for item in shown],
                 range=[len(shown) - 0.4, -0.6],
                 showgrid=False,
             ),
@@ -84,7 +86,7 @@ def ordered(items: Sequence[Json]) -> list[Json]:
 
 def figure_height(items: Sequence[Json]) -> int:
     """Height in px."""
-    return 120 + 24 * min(MOST, sum(item["diff_pct"] is not None for item in items))
+    return 120 + ROW_PX * min(MOST, sum(item["diff_pct"] is not None for item in items))
 
 
 def colour(verdict: str, pal: Palette) -> str:

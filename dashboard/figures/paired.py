@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from dashboard.client import Json
-from dashboard.figures.palette import Palette, palette
+from dashboard.figures.palette import Palette, blend, palette
 from dashboard.figures.style import axis, layout
 from dashboard.formatting import ms
 
@@ -38,6 +38,7 @@ def paired_figure(trials: Sequence[Json], baseline: str, candidate: str, scheme:
             xaxis=axis(
                 pal,
                 "Round (0 is the warm-up, not counted)",
+                showgrid=False,  # its lines would lie under those that join the pairs
                 autorangeoptions={"include": [0, last]},
                 dtick=1 if last <= 20 else None,
             ),
@@ -62,7 +63,7 @@ def _links(trials: Sequence[Json], baseline: str, candidate: str, pal: Palette) 
         x=xs,
         y=ys,
         mode="lines",
-        line={"width": 2, "color": pal.grid},
+        line={"width": 1.5, "color": blend(pal.muted, pal.surface, 0.4)},
         hoverinfo="skip",
         showlegend=False,
     )

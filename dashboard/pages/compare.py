@@ -20,6 +20,10 @@ from dashboard.pages.place import Place
 from dashboard.pages.shell import state_box
 from dashboard.pages.view import Choice, Drawn, csv_href, value_in
 
+READ = (
+    "After against before; right of zero it became slower. Shaded: within the tolerance. Cross: fails. Hollow: "
+    "inconclusive. Filled: passes."
+)
 TOLERANCES = ("0", "2", "5", "10", "20")
 VERDICTS = {
     "pass": "Pass: nothing became slower by more than the tolerance.",
@@ -126,11 +130,10 @@ def body(found: Json, place: Place) -> list[Any]:
                 "compare",
                 "Worst first",
                 compare_figure(items, found["tolerance_pct"], place.scheme),
-                note="Shaded: within the tolerance. Cross: fails. Hollow: inconclusive. Filled: passes.",
+                note=READ,
                 says=f"{VERDICTS[found['verdict']]} {counts}",
                 csv=csv_href(place, "compare"),
                 height_px=figure_height(items),
-                width_px=680,
             ),
             className="lb-deck lb-deck-wide",
         ),

@@ -81,7 +81,7 @@ def _footer() -> html.Footer:
         className="lb-footer",
         children=html.Details(
             [
-                html.Summary("What the words mean: TTLB, the percentage, the verdicts, unproven, p and q"),
+                html.Summary("What the words mean: TTLB, the percentage, the verdicts, unproven, p and q, crossover"),
                 html.Dl([part for term, text in CONCEPTS for part in (html.Dt(term), html.Dd(text))]),
             ]
         ),
@@ -108,8 +108,8 @@ def api_down_page(error: ApiDown) -> html.Div:
         "The API does not answer",
         [
             (
-                f"Nothing came back from {error.url} ({error.reason}). This page tries again every two seconds and "
-                "opens by itself. If the system is not running, start it with "
+                f"No answer that can be used came from {error.url} ({error.reason}). This page tries again every "
+                "two seconds and opens by itself. If the system is not running, start it with "
             ),
             html.Code("make run"),
             ".",

@@ -23,6 +23,8 @@ from dashboard.pages.place import Place
 from dashboard.pages.shell import state_box
 from dashboard.pages.view import Choice, Drawn, csv_href, value_in, values_in
 
+CHANGES_FROM = 10
+"""Points below which no change of level is looked for (lastbyte.stats.changepoints)."""
 SPANS = (("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("all", "everything"))
 SHOW = (("%", "difference of H3 from H2 (%)"), ("ms", "times of each client (ms)"))
 MOST_SERIES = 2
@@ -140,9 +142,16 @@ def changes_list(series: Sequence[Json], place: Place) -> html.Section:
                 )
             )
     return html.Section(
-        [html.H2("Changes of level"), html.Ul(lines) if lines else html.P("None found.", className="lb-muted")],
+        [html.H2("Changes of level"), html.Ul(lines) if lines else html.P(_no_change(series), className="lb-muted")],
         className="lb-card",
     )
+
+
+def _no_change(series: Sequence[Json]) -> str:
+    longest = max((len(item["points"]) for item in series), default=0)
+    if longest < CHANGES_FROM:
+        return f"Looked for from {CHANGES_FROM} points on; the longest series here has {longest}."
+    return "None found."
 
 
 def _note_form() -> html.Section:

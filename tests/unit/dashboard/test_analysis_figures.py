@@ -64,6 +64,13 @@ def test_changes_name_the_campaigns_before_and_after() -> None:
     assert "/campaigns/c12" in text
 
 
+def test_a_short_series_says_why_no_change_is_named() -> None:
+    short = series(points=series()["points"][:2], changes=[])
+    assert "from 10 points on; the longest series here has 2" in str(
+        changes_list([short], Place("/", {}, "UTC", "light"))
+    )
+
+
 def test_notes_of_one_endpoint_stay_with_it() -> None:
     assert notes_of([NOTE, {**NOTE, "endpoint": "x"}], "e") == [NOTE]
 
@@ -108,6 +115,7 @@ def item(verdict: str, diff: float | None, **other: Any) -> dict[str, Any]:
 
 def test_failing_items_come_first_and_differ_without_colour() -> None:
     items = [item("pass", 1.0), item("fail", 12.0), item("fail", 30.0), item("inconclusive", None)]
+    assert compare_figure(items, 5.0).layout.yaxis.ticktext[0] == "e<br>p, c30.0"
     assert [i["diff_pct"] for i in ordered(items)] == [30.0, 12.0, None, 1.0]
     figure = compare_figure(items, 5.0)
     fail, unclear, good = figure.data

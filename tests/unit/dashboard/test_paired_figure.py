@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dashboard.figures.paired import paired_figure
+from dashboard.figures.palette import contrast, palette
 from tests.unit.dashboard.samples import trial
 
 H2, H3 = "curl-quiche-h2", "curl-quiche-h3"
@@ -31,3 +32,11 @@ def test_axes_have_units() -> None:
 
 def test_no_trials_yet_is_an_empty_plot() -> None:
     assert all(not trace.x for trace in paired_figure([], H2, H3).data)
+
+
+def test_the_lines_that_join_pairs_can_be_told_from_the_grid() -> None:
+    for scheme in ("light", "dark"):
+        figure = paired_figure([trial(1, H2), trial(1, H3, 110.0)], H2, H3, scheme)
+        pairs = next(t for t in figure.data if t.name == "pairs")
+        assert contrast(pairs.line.color, palette(scheme).surface) > 2.0
+        assert not figure.layout.xaxis.showgrid
