@@ -122,7 +122,7 @@ def body(found: Json, place: Place) -> list[Any]:
         ),
         state_box(
             "No difference can be drawn",
-            "No item has enough paired trials over a proven link on both sides. The table says why for each.",
+            "No item has enough trials over a proven link on both sides. The table says why for each.",
         )
         if all(item["diff_pct"] is None for item in items)
         else html.Div(
