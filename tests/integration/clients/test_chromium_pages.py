@@ -48,9 +48,12 @@ def _installed(shipped: dict[str, Client]) -> None:
 
 
 def measured(folder: Path) -> list[dict[str, Any]]:
-    """Trials of both arms over the shaped link, the last round of them watched."""
+    """Trials of both arms over the shaped link, the last round of them watched.
+
+    At 120 ms, of which the tolerance is a share: a link that a busy machine puts out of it has no watched round.
+    """
     command = [str(Path(sys.executable).with_name("lastbyte")), "measure", f"https://{HOST}{PAGE}", "-n", "1"]
-    command += ["-p", "baseline", "-c", "chromium", "--capture", "last-round", "-d", str(folder)]
+    command += ["-p", "delay-100", "-c", "chromium", "--capture", "last-round", "-d", str(folder)]
     environment = {**os.environ, "LASTBYTE_VAR": str(folder / "var"), "NO_COLOR": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=580, check=False)
     assert done.returncode == 0, done.stderr + done.stdout
@@ -71,8 +74,8 @@ def test_a_page_over_a_shaped_link_is_told_whole_and_leaves_a_har(tmp_path: Path
         assert (page["resources"], page["hosts"], page["failed_resources"], page["blocked_hosts"]) == (18, 3, 0, [])
         assert page["body_bytes"] == seen["body_bytes"] == BODY_BYTES < page["transferred_bytes"]
         assert 1 <= page["connections"] <= 3
-        # 400 KB take 0.32 s at 10 Mbit/s, and the handshake a round trip of 20 ms at least
-        assert 0.02 < timings["handshake_s"] < timings["ttfb_s"] < page["fcp_s"] <= page["lcp_s"]
+        # 400 KB take 0.32 s at 10 Mbit/s, and the handshake a round trip of 120 ms at least
+        assert 0.12 < timings["handshake_s"] < timings["ttfb_s"] < page["fcp_s"] <= page["lcp_s"]
         assert 0.33 < timings["ttlb_s"] <= page["load_s"]
         assert bool(trial["artifacts"]) == (trial["round_index"] < 0)
     hars = sorted((tmp_path / "captures").glob("*.har"))
