@@ -221,7 +221,7 @@ def _paired_line(item: Json) -> list[str]:
 
 def figure_height(grid: Grid) -> int:
     """Height in px."""
-    return 58 + SQUARE_PX * len(grid.clients)
+    return 74 + SQUARE_PX * len(grid.clients)
 
 
 def figure_width(grid: Grid) -> int:
@@ -233,7 +233,7 @@ def _layout(grid: Grid, scheme: str) -> Json:
     pal = palette(scheme)
     return {
         "height": figure_height(grid),
-        "margin": {"l": 130, "r": 8, "t": 8, "b": 44},
+        "margin": {"l": 130, "r": 8, "t": 8, "b": 58},
         "paper_bgcolor": pal.surface,
         "plot_bgcolor": pal.surface,
         "font": {"family": FONT, "color": pal.text, "size": 12},
@@ -245,7 +245,7 @@ def _layout(grid: Grid, scheme: str) -> Json:
             "range": [-0.5, len(grid.columns) - 0.5],
             "tickvals": list(range(len(grid.columns))),
             "ticktext": [
-                f"{size_label(size)}<br>{provider.removeprefix('testbed-')}" for provider, size, _ in grid.columns
+                f"{size_label(size)}<br>{provider.replace('-', '-<br>', 1)}" for provider, size, _ in grid.columns
             ],
             "fixedrange": True,
             "showgrid": False,

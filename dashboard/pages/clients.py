@@ -10,7 +10,7 @@ from functools import cache
 from dash import dcc, html
 
 from dashboard.client import ApiClient, Json
-from dashboard.figures.clients import clients_figure, figure_height, figure_width, grids
+from dashboard.figures.clients import Grid, clients_figure, figure_height, figure_width, grids
 from dashboard.pages.card import figure_card
 from dashboard.pages.place import Place
 from dashboard.pages.shell import state_box
@@ -39,7 +39,7 @@ def draw(api: ApiClient, place: Place) -> Drawn:
         [
             html.H1("HTTP/3 clients side by side"),
             html.P(
-                "Percent over the best HTTP/3 client of each cell: white is the best, red is slower.",
+                "Percent over the best HTTP/3 client of each cell: the redder, the slower.",
                 className="lb-meta",
             ),
         ]
@@ -91,6 +91,7 @@ def body(comparison: Json, place: Place) -> list[html.Div | html.P | html.Sectio
             f"clients {grid.profile}",
             f"{grid.profile}: {grid.condition}",
             clients_figure(grid, limit, place.scheme),
+            note=rests_on(grid),
             csv=csv_href(place, "clients"),
             height_px=figure_height(grid),
             width_px=figure_width(grid),
@@ -98,6 +99,15 @@ def body(comparison: Json, place: Place) -> list[html.Div | html.P | html.Sectio
         for grid in grids(comparison)
     ]
     return [note, html.Div(cards, className="lb-deck lb-deck-wide")]
+
+
+def rests_on(grid: Grid) -> str:
+    """On how many trials the squares of a grid rest."""
+    counts = sorted({item["n"] for item in grid.cells.values()})
+    if not counts:
+        return "Nothing measured yet."
+    few_to_many = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return f"n = {few_to_many} trials of each client per square."
 
 
 def clients_csv(comparison: Json) -> str:

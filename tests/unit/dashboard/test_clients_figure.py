@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dashboard.figures.clients import REACH, WHISKER_Y, Grid, clients_figure, grids
-from dashboard.pages.clients import clients_csv
+from dashboard.pages.clients import clients_csv, rests_on
 
 LIMIT = 20.0
 
@@ -85,3 +85,9 @@ def test_the_csv_has_the_interval() -> None:
     assert (values["client"], values["paired_n"], values["ci_low_pct"], values["ci_high_pct"]) == (
         "b-h3", "10", "1.0", "9.0",
     )  # fmt: skip
+
+
+def test_stand_ins_keep_their_name_and_the_card_says_on_how_many_trials_it_rests() -> None:
+    found = grid(client("b-h3", 5.0, -10.0, 15.0))
+    assert list(clients_figure(found, LIMIT).layout.xaxis.ticktext) == ["1\u00a0MB<br>testbed-<br>caddy"]
+    assert rests_on(found) == "n = 10 trials of each client per square."
