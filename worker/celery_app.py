@@ -66,6 +66,9 @@ def create_celery(settings: Settings) -> Celery:
             "socket_keepalive": True,
             "socket_keepalive_options": _KEEPALIVE,
         },
+        # Remote control is unused, and its subscription is read without a limit: once its connection was lost, redis-py
+        # connects anew within that read and waits there for a message that never comes, and the worker with it.
+        worker_enable_remote_control=False,
         worker_cancel_long_running_tasks_on_connection_loss=False,
         task_acks_late=True,
         task_reject_on_worker_lost=True,

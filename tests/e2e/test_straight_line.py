@@ -6,7 +6,9 @@ import math
 import statistics
 
 import pytest
+import redis
 
+from lastbyte.embedded.valkey import Valkey
 from lastbyte.stats.paired import compare
 from testbed.catalogue import DIGESTS
 from tests.stack import Stack
@@ -96,3 +98,12 @@ def test_h3_saves_its_round_trip_where_the_object_is_small_and_the_path_is_long(
     heatmap = stack.heatmap(campaign, baseline=H2, candidate=H3)
     cells = {c["endpoint"]: c for p in heatmap["providers"] for c in p["cells"] if c["profile"] == "delay-50"}
     assert cells["testbed-caddy-100KB"]["diff_pct"] < -10
+
+
+def test_no_worker_and_no_beat_waits_for_a_broadcast(stack: Stack, campaign: str) -> None:
+    """Such a wait has no limit: once its connection was lost, the process would never take a cell again."""
+    broker = redis.Redis(unix_socket_path=str(Valkey.under(stack.var).socket))
+    clients = broker.client_list()
+    broker.close()
+    assert any(client["cmd"] == "brpop" for client in clients), "somebody waits for cells"
+    assert [client["cmd"] for client in clients if client["sub"] != "0" or client["psub"] != "0"] == []
