@@ -37,7 +37,12 @@ def heatmap_csv(heatmap: Json) -> str:
             *(
                 value
                 for arm in arms
-                for value in (heatmap[arm], cell[arm]["n"], cell[arm]["failures"], cell[arm]["median_ttlb_ms"])
+                for value in (
+                    cell.get(f"{arm}_client", heatmap[arm]),
+                    cell[arm]["n"],
+                    cell[arm]["failures"],
+                    cell[arm]["median_ttlb_ms"],
+                )
             ),
             *((cell.get("proof") or {}).get(key) for key in _PROOF),
         ]

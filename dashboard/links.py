@@ -14,4 +14,8 @@ def campaign_path(campaign_id: str) -> str:
 def cell_href(cell: Json, heatmap: Json) -> str:
     """One cell, for the clients that are compared; ``cell`` as ``merge.labelled`` gives it."""
     path = f"{campaign_path(cell['campaign_id'])}/cells/{cell['cell_id']}"
-    return link(path, baseline=heatmap["baseline"], candidate=heatmap["candidate"])
+    return link(
+        path,
+        baseline=cell.get("baseline_client", heatmap["baseline"]),
+        candidate=cell.get("candidate_client", heatmap["candidate"]),
+    )

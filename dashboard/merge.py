@@ -9,16 +9,26 @@ from dashboard.client import Json
 
 
 def labelled(campaign: Json, heatmap: Json) -> Json:
-    """The heatmap with each cell naming its campaign and when that began."""
+    """The heatmap with each cell naming its campaign, when that began, and the clients that it compares."""
     tag = {
         "campaign_id": campaign["id"],
         "campaign_name": campaign["name"],
         "measured_at": campaign["started_at"] or campaign["created_at"],
+        "baseline_client": heatmap["baseline"],
+        "candidate_client": heatmap["candidate"],
     }
     return {
         **heatmap,
         "providers": [{**p, "cells": [{**cell, **tag} for cell in p["cells"]]} for p in heatmap["providers"]],
     }
+
+
+def pairs(heatmap: Json) -> list[tuple[str, str]]:
+    """The clients compared, (baseline, candidate), each pair once: several where campaigns had others to compare."""
+    compared = ((heatmap["baseline"], heatmap["candidate"]),)
+    cells = (cell for provider in heatmap["providers"] for cell in provider["cells"])
+    tagged = ((c["baseline_client"], c["candidate_client"]) for c in cells if "baseline_client" in c)
+    return list(dict.fromkeys(tagged)) or list(compared)
 
 
 def merged(heatmaps: Sequence[Json], *, every: bool = False) -> Json:

@@ -104,6 +104,8 @@ def hover_text(panel: Panel, cell: Json, kind: str) -> str:
         lines.append(escape(cell["unproven_reason"]))
     if cell.get("campaign_name"):
         lines.append(f"Campaign: {escape(cell['campaign_name'])}")
+    if cell.get("candidate_client"):
+        lines.append(f"Clients: {escape(cell['candidate_client'])} against {escape(cell['baseline_client'])}")
     lines.append("<i>Click for the trials</i>")
     return "<br>".join(lines)
 

@@ -31,7 +31,7 @@ def trend_figure(series: Sequence[Json], notes: Sequence[Json], scheme: str = "l
     figure.update_layout(
         layout(
             pal,
-            xaxis=axis(pal, f"Time ({zone})", type="date", autorangeoptions={"include": _span(series, zone)}),
+            xaxis=axis(pal, f"Time ({zone})", type="date", range=_span(series, zone)),
             yaxis=axis(pal, title, zerolinecolor=pal.muted, **(_WITH_ZERO if unit == "%" else {})),
             shapes=[_note_line(clock(note["at"], zone), pal) for note in notes],
             annotations=[_note_text(note, clock(note["at"], zone), pal) for note in notes],

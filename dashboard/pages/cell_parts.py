@@ -111,11 +111,11 @@ def link_proof(cell: Json, trials: Sequence[Json], profile: Json | None) -> html
     )
 
 
-def table(heads: Sequence[str], lines: Sequence[html.Tr]) -> html.Div:
-    """A small table that scrolls by itself when it is too wide."""
+def table(heads: Sequence[str], lines: Sequence[html.Tr], look: str = "") -> html.Div:
+    """A small table that scrolls by itself when it is too wide; ``look``: a class of its own."""
     head = [html.Th(text, scope="col") if text else html.Td("") for text in heads]
     return html.Div(
-        html.Table([html.Thead(html.Tr(head)), html.Tbody(list(lines))], className="lb-table lb-table-dense"),
+        html.Table([html.Thead(html.Tr(head)), html.Tbody(list(lines))], className=f"lb-table lb-table-dense {look}"),
         className="lb-scroll",
         tabIndex="0",
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 from dash import dcc, html
 
-from dashboard.client import ApiClient, Json
+from dashboard.client import ApiClient, ApiProblem, Json
 from dashboard.figures.cell_text import p_text
 from dashboard.figures.compare import compare_figure, figure_height, ordered
 from dashboard.formatting import DASH, interval, ms, plural, signed_pct, when
@@ -17,7 +17,7 @@ from dashboard.links import campaign_path
 from dashboard.pages.card import figure_card
 from dashboard.pages.cell_parts import table
 from dashboard.pages.place import Place
-from dashboard.pages.shell import state_box
+from dashboard.pages.shell import state_box, why
 from dashboard.pages.view import Choice, Drawn, csv_href, value_in
 
 READ = (
@@ -42,6 +42,8 @@ HEADS = (
     "p slower",
     "Why",
 )
+UNPROCESSABLE = 422
+"""Nothing in common."""
 
 
 def draw(api: ApiClient, place: Place) -> Drawn:
@@ -63,7 +65,14 @@ def draw(api: ApiClient, place: Place) -> Drawn:
     candidate = value_in(place, "candidate", known, known[0])
     baseline = value_in(place, "baseline", known, like(measured, candidate))
     tolerance = value_in(place, "tolerance", TOLERANCES, "5")
-    found = api.compare(baseline, candidate, float(tolerance))
+    found: Json = {}
+    refused = ""
+    try:
+        found = api.compare(baseline, candidate, float(tolerance))
+    except ApiProblem as exc:
+        if exc.status != UNPROCESSABLE:
+            raise
+        refused = why(exc)  # the viewer chooses another pair
     return Drawn(
         seen=json.dumps(
             [[c["trials_done"] for c in measured if c["id"] in (baseline, candidate)], place.query, place.scheme]
@@ -74,8 +83,8 @@ def draw(api: ApiClient, place: Place) -> Drawn:
             Choice("candidate", "After", names, candidate),
             Choice("tolerance", "Slower passes up to", [(t, f"{t} %") for t in TOLERANCES], tolerance),
         ],
-        body=lambda: body(found, place),
-        files={"compare": lambda: compare_csv(found)},
+        body=lambda: body(found, place) if found else state_box("These two campaigns can't be compared", refused),
+        files={"compare": lambda: compare_csv(found)} if found else {},
     )
 
 

@@ -16,6 +16,7 @@ from dashboard.figures.grid import AXES, Axis, Panel, all_cells, all_sizes, best
 from dashboard.figures.heatmap import Look, heatmap_figure
 from dashboard.formatting import DASH, NBSP, plural, size_label
 from dashboard.links import cell_href
+from dashboard.merge import pairs
 from dashboard.pages.card import GRAPH_CONFIG, save_buttons
 from dashboard.pages.cells_table import cells_table
 from dashboard.pages.legend import legend
@@ -56,8 +57,8 @@ def choices(place: Place, heatmap: Json, clients: Sequence[str], axes: Sequence[
             ",".join(values_in(place, "sizes", known)),
             many=True,
         ),
-        Choice("candidate", "H3 client", _named(h3, heatmap["candidate"]), heatmap["candidate"]),
-        Choice("baseline", "against", _named(h2, heatmap["baseline"]), heatmap["baseline"]),
+        _client(place, heatmap, "candidate", "H3 client", h3),
+        _client(place, heatmap, "baseline", "against", h2),
         Choice(
             "mode",
             "Definition",
@@ -66,6 +67,14 @@ def choices(place: Place, heatmap: Json, clients: Sequence[str], axes: Sequence[
             help="How a square's number is made: ours, or as in the two papers of Yu and Benson.",
         ),
     ]
+
+
+def _client(place: Place, heatmap: Json, side: str, label: str, clients: Sequence[str]) -> Choice:
+    """One client for all squares, or that of each campaign where nothing is chosen and they differ."""
+    if len(pairs(heatmap)) == 1:
+        return Choice(side, label, _named(clients, heatmap[side]), heatmap[side])
+    chosen = value_in(place, side, clients, "")
+    return Choice(side, label, [("", "each campaign's own"), *((c, c) for c in clients)], chosen)
 
 
 def mode_of(place: Place) -> str:
@@ -90,6 +99,7 @@ def section(place: Place, heatmap: Json, axis: Axis, profile: str | None = None)
     csv = csv_href(place, "heatmap")
     return [
         answer(shown) if mode == "lastbyte" else mode_note(heatmap),
+        compared(heatmap),
         html.Div([_panel(panel, look, csv) for panel in laid_out], className="lb-panels")
         if laid_out
         else no_panels(axis),
@@ -150,6 +160,17 @@ def answer(cells: Sequence[tuple[str, Json]]) -> html.Div:
             html.P(f"{rests} In brackets: the 95{NBSP}% interval.", className="lb-muted") if rests else None,
         ],
         className="lb-answer",
+    )
+
+
+def compared(heatmap: Json) -> html.P | None:
+    """Which clients the squares compare, where not all compare the same."""
+    found = pairs(heatmap)
+    if len(found) == 1:
+        return None
+    each = "; ".join(f"{candidate} against {baseline}" for baseline, candidate in found)
+    return html.P(
+        f"Not all squares compare the same clients: {each}. Point at a square for its own.", className="lb-muted"
     )
 
 

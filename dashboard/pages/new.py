@@ -38,7 +38,7 @@ def page(
 ) -> html.Div:
     """The form, filled from ``spec`` (a campaign to clone), else the testbed, the shaped profiles and one pair."""
     given = spec or {
-        "endpoints": [e["id"] for e in endpoints if e["origin"] == "testbed"],
+        "endpoints": default_endpoints(endpoints),
         "profiles": default_profiles(profiles),
         "clients": default_pair(clients),
     }
@@ -225,6 +225,11 @@ def profile_choices(profiles: Sequence[Json]) -> list[Json]:
             {"value": p["name"], "label": profile_label(p)}
         )
     return [{"group": group, "items": items} for group, items in groups.items()]
+
+
+def default_endpoints(endpoints: Sequence[Json]) -> list[str]:
+    """The objects of the testbed; whole pages are for the clients that load them."""
+    return [e["id"] for e in endpoints if e["origin"] == "testbed" and e.get("kind") != "page"]
 
 
 def default_profiles(profiles: Sequence[Json]) -> list[str]:

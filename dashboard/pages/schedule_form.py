@@ -14,7 +14,14 @@ from dash import dcc, html
 from dashboard import ids
 from dashboard.attributes import aria
 from dashboard.client import ApiClient, Json
-from dashboard.pages.new import client_label, default_pair, default_profiles, endpoint_choices, profile_choices
+from dashboard.pages.new import (
+    client_label,
+    default_endpoints,
+    default_pair,
+    default_profiles,
+    endpoint_choices,
+    profile_choices,
+)
 
 MISSED = (("skip", "skip them"), ("catch-up", "catch up with one campaign"))
 OVERLAP = (("skip", "skip it"), ("queue", "wait until it is over"))
@@ -44,7 +51,7 @@ class Catalogue:
     def default_template(self) -> Json:
         """For a schedule that repeats nothing that is there."""
         return {
-            "endpoints": [e["id"] for e in self.endpoints if e["origin"] == "testbed"],
+            "endpoints": default_endpoints(self.endpoints),
             "profiles": default_profiles(self.profiles),
             "clients": default_pair(self.clients),
             "rounds": DEFAULT_ROUNDS,

@@ -121,7 +121,13 @@ def api_down_page(error: ApiDown) -> html.Div:
 def problem_page(error: ApiProblem) -> html.Div:
     """In place of a page that the API refused, for example a campaign that is not there."""
     title = "There is no such campaign" if error.status == 404 else error.title or "The API refused this"
-    return state_box(title, str(error), dcc.Link("To the campaigns", href="/campaigns", className="lb-button"), "error")
+    return state_box(title, why(error), dcc.Link("To the campaigns", href="/campaigns", className="lb-button"), "error")
+
+
+def why(error: ApiProblem) -> str:
+    """What the API said, with what is wrong in each field and how to mend it."""
+    fields = (f"{e.get('field', '')} {e.get('message', '')} {e.get('remedy') or ''}".strip() for e in error.errors)
+    return " ".join([str(error), *fields])
 
 
 def not_found_page() -> html.Div:

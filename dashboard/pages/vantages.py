@@ -89,7 +89,7 @@ def _card(vantage: Json, campaigns: list[Json], place: Place) -> html.Section:
                 ],
                 className="lb-muted lb-card-note",
             ),
-            table(("Client", "Ceiling", "Build", "SHA-256"), lines),
+            table(("Client", "Ceiling", "Build", "SHA-256"), lines, "lb-builds"),
         ],
         className="lb-card",
     )

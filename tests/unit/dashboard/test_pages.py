@@ -25,7 +25,7 @@ from dashboard.pages.campaigns import campaign_list
 from dashboard.pages.campaigns import fingerprint as list_fingerprint
 from dashboard.pages.card import figure_card
 from dashboard.pages.home import chosen_campaigns, needed
-from dashboard.pages.new import default_pair, endpoint_choices, errors_by_field, estimate_view
+from dashboard.pages.new import default_endpoints, default_pair, endpoint_choices, errors_by_field, estimate_view
 from dashboard.pages.place import Place
 from dashboard.pages.schedule_form import Catalogue, form
 from dashboard.pages.schedules import schedule_card
@@ -108,6 +108,48 @@ def test_home_answers_in_words_before_the_picture() -> None:
     assert "H3 faster nowhere." in line
     assert "20 trials." in line
     assert "Rests on 20 trials" in text
+
+
+def test_home_says_which_clients_its_squares_compare_where_campaigns_had_others() -> None:
+    browsers = {"baseline": "chromium-h2", "candidate": "chromium-h3"}
+    pages = {**campaign(id="pages", clients=list(browsers.values())), "endpoints": ["testbed-caddy-page-small"]}
+    objects = campaign(id="objects", cells_done=1)
+    both = {
+        "pages": {**heatmap(cell(size="small", endpoint="testbed-caddy-page-small", cell_id=8)), **browsers},
+        "objects": heatmap(cell(cell_id=9)),
+    }
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/api/v1/campaigns":
+            return httpx.Response(200, json={"items": [pages, objects], "next": None, "total": 2})
+        return httpx.Response(200, json=both[request.url.path.split("/")[4]])
+
+    text = text_of(render(client(answer), PLACE, 1000))
+    assert "chromium-h3 against chromium-h2; curl-quiche-h3 against curl-quiche-h2" in text
+    assert "/campaigns/pages/cells/8?baseline=chromium-h2&candidate=chromium-h3" in text
+    assert "/campaigns/objects/cells/9?baseline=curl-quiche-h2&candidate=curl-quiche-h3" in text
+    assert "each campaign's own" in text
+    assert "Not all squares" not in served("/", cell())
+
+
+def test_campaigns_with_nothing_in_common_say_so_and_let_the_viewer_choose_others() -> None:
+    fault = {"field": "candidate", "message": "has no cell in common.", "remedy": "Rerun the baseline."}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/api/v1/compare":
+            return httpx.Response(422, json={"title": "Invalid input", "detail": "No.", "errors": [fault]})
+        found = [campaign(id="a"), campaign(id="b", name="before")]
+        return httpx.Response(200, json={"items": found, "next": None, "total": 2})
+
+    text = text_of(render(client(answer), Place("/compare", {}, "UTC", "light"), 1000))
+    assert "candidate has no cell in common. Rerun the baseline." in text
+    assert "before (" in text, "the lists to choose from"
+
+
+def test_the_form_begins_with_objects_not_with_pages() -> None:
+    object_ = {"id": "testbed-caddy-1MB", "origin": "testbed", "kind": "object"}
+    others = [{"id": "page", "origin": "testbed", "kind": "page"}, {"id": "far", "origin": "production"}]
+    assert default_endpoints([object_, *others]) == ["testbed-caddy-1MB"]
 
 
 def test_home_without_campaigns_says_what_to_do() -> None:
