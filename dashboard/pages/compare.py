@@ -72,7 +72,9 @@ def draw(api: ApiClient, place: Place) -> Drawn:
     except ApiProblem as exc:
         if exc.status != UNPROCESSABLE:
             raise
-        refused = why(exc)  # the viewer chooses another pair
+        refused = (
+            why(exc).replace("candidate", "“After”").replace("baseline", "“Before”")
+        )  # the viewer chooses another pair
     return Drawn(
         seen=json.dumps(
             [[c["trials_done"] for c in measured if c["id"] in (baseline, candidate)], place.query, place.scheme]

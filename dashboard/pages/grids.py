@@ -170,7 +170,8 @@ def compared(heatmap: Json) -> html.P | None:
         return None
     each = "; ".join(f"{candidate} against {baseline}" for baseline, candidate in found)
     return html.P(
-        f"Not all squares compare the same clients: {each}. Point at a square for its own.", className="lb-muted"
+        f"Not all squares compare the same clients: {each}. Point at a square for its own.",
+        className="lb-muted lb-compared",
     )
 
 

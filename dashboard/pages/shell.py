@@ -126,8 +126,8 @@ def problem_page(error: ApiProblem) -> html.Div:
 
 def why(error: ApiProblem) -> str:
     """What the API said, with what is wrong in each field and how to mend it."""
-    fields = (f"{e.get('field', '')} {e.get('message', '')} {e.get('remedy') or ''}".strip() for e in error.errors)
-    return " ".join([str(error), *fields])
+    fields = [f"{e.get('field', '')} {e.get('message', '')} {e.get('remedy') or ''}".strip() for e in error.errors]
+    return " ".join(fields) or str(error)
 
 
 def not_found_page() -> html.Div:

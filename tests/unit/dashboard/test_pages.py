@@ -142,7 +142,7 @@ def test_campaigns_with_nothing_in_common_say_so_and_let_the_viewer_choose_other
         return httpx.Response(200, json={"items": found, "next": None, "total": 2})
 
     text = text_of(render(client(answer), Place("/compare", {}, "UTC", "light"), 1000))
-    assert "candidate has no cell in common. Rerun the baseline." in text
+    assert "“After” has no cell in common. Rerun the “Before”." in text
     assert "before (" in text, "the lists to choose from"
 
 
