@@ -56,6 +56,10 @@ class Guard:
         if endpoint.origin is Origin.TESTBED or endpoint.host in ours:
             return
         _check_port(endpoint, field, any_port=any_port)
+        self._check_literal(endpoint, field)
+
+    def _check_literal(self, endpoint: Endpoint, field: str) -> None:
+        """An address that is written out, ``localhost`` among them (RFC 6761), needs no DNS to be judged."""
         address = literal_address(endpoint.host)
         if address and (why := self._rule.refusal(address)):
             leads = "is" if address == endpoint.host else f"is {address}:"
@@ -63,6 +67,7 @@ class Guard:
 
     def _check_address(self, item: tuple[str, Endpoint]) -> None:
         place, endpoint = item
+        self._check_literal(endpoint, place)
         try:
             self._resolver.resolve(endpoint)
         except AddressRefused as exc:

@@ -42,6 +42,14 @@ def test_addresses_inside_are_refused(host: str) -> None:
     assert "LASTBYTE_ALLOWED_NETWORKS" in refused.value.remedy
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "a.localhost", "[::1]"])
+def test_a_campaign_is_refused_them_without_asking_the_dns(host: str) -> None:
+    guard = Guard(cast("Catalogue", _OurHosts()), cast("Resolver", _NoDns()), AddressRule.parse(""))
+    with pytest.raises(InvalidInput) as refused:
+        guard.check([f"https://{host}/x"], any_port=True)
+    assert refused.value.field == "endpoints.0"
+
+
 @pytest.mark.parametrize(
     "host", ["1.1.1.1", "[2606:4700:4700::1111]", "example.org", "10.example.org", "localhost.org"]
 )
