@@ -60,6 +60,8 @@ class System:
     api_port: int = field(default_factory=free_port)
     dashboard_port: int = field(default_factory=free_port)
     files: list[str] = field(default_factory=lambda: ["docker-compose.yml"])
+    watching: subprocess.Popen[str] | None = None
+    """README's last command, while it runs."""
 
     def __post_init__(self) -> None:
         self.project_elsewhere = f"{self.project}-elsewhere"
