@@ -69,12 +69,11 @@ def _watch(
     with link.tap(MAX_PCAP_BYTES) as tap:
         observed = observe(told)
     pcap = folder / "packets.pcap"
-    packets, why_not = _packets(tap, pcap)
-    if packets:
+    if why_not := _write_packets(tap, pcap):
+        artifacts = [dropped(ArtifactKind.PCAP, f"{name}.pcap", why_not)]
+    else:
         observed = (_with_tls(observed[0], tls_of_pcap, pcap), observed[1])
         artifacts = [sink.keep(ArtifactKind.PCAP, f"{name}.pcap", pcap)]
-    else:
-        artifacts = [dropped(ArtifactKind.PCAP, f"{name}.pcap", why_not)]
     if keylog.is_file():
         artifacts.append(sink.keep(ArtifactKind.KEYLOG, f"{name}.keys.txt", keylog))
     if har.is_file():
@@ -100,16 +99,16 @@ def _with_tls(observation: Observation, tls_of_pcap: TlsOfPcap, pcap: Path) -> O
     return observation if seen is None else replace(observation, tls=seen)
 
 
-def _packets(tap: Tap | None, file: Path) -> tuple[bool, str]:
-    """Whether the packets are in ``file`` now, or why not."""
+def _write_packets(tap: Tap | None, file: Path) -> str:
+    """Put the packets into ``file``; why that was not possible, empty when it was."""
     if tap is None:
-        return False, "Packets can't be seen on this path."
+        return "Packets can't be seen on this path."
     if tap.cut_off:
-        return False, f"{tap.cut_off} packets came after the limit of {MAX_PCAP_BYTES // 1_000_000} MB."
+        return f"{tap.cut_off} packets came after the limit of {MAX_PCAP_BYTES // 1_000_000} MB."
     if tap.lost:
-        return False, f"The kernel dropped {tap.lost} packets before they were read: what is left would mislead."
+        return f"The kernel dropped {tap.lost} packets before they were read: what is left would mislead."
     try:
         tap.write_pcap(file)
     except OSError as exc:
-        return False, f"It can't be written: {exc.strerror or exc}."
-    return True, ""
+        return f"It can't be written: {exc.strerror or exc}."
+    return ""
